@@ -1,0 +1,11 @@
+include(CMakePackageConfigHelpers)
+install(TARGETS polyccl EXPORT polyccl-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyccl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/algorithms DESTINATION ${CMAKE_INSTALL_DATADIR}/polyccl)
+install(EXPORT polyccl-targets NAMESPACE polyccl:: FILE polyccl-config.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/polyccl)
+write_basic_package_version_file(polyccl-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/polyccl)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/polyccl.pc.in polyccl.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,86 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+enum { MESSAGE_BYTES = 4096 };
+
+static _Thread_local char last_error[MESSAGE_BYTES];
+
+const char *polyccl_last_error(void) { return last_error; }
+
+/* vsnprintf at offset `at`; the new end. */
+static size_t append(char *buffer, size_t at, const char *format, va_list arguments) {
+  int n = vsnprintf(buffer + at, MESSAGE_BYTES - at, format, arguments);
+  size_t end = at + (n > 0 ? (size_t)n : 0);
+  return end < MESSAGE_BYTES ? end : MESSAGE_BYTES - 1;
+}
+
+static size_t append_format(char *buffer, size_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static size_t append_format(char *buffer, size_t at, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  at = append(buffer, at, format, arguments);
+  va_end(arguments);
+  return at;
+}
+
+/* The message is built aside, since its arguments may point into the last one. */
+static void publish(const char *message) {
+  memcpy(last_error, message, strlen(message) + 1);
+  PCCL_LOG(PCCL_LOG_WARN, "%s", last_error);
+}
+
+polyccl_result pccl_fail(polyccl_result result, const char *format, ...) {
+  char message[MESSAGE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  append(message, 0, format, arguments);
+  va_end(arguments);
+  publish(message);
+  return result;
+}
+
+polyccl_result pccl_fail_at(polyccl_result result, polyccl_location at, const char *format, ...) {
+  char message[MESSAGE_BYTES];
+  size_t end = 0;
+  if (at.file != NULL) {
+    end = append_format(message, 0, at.line > 0 ? "%s:%d: " : "%s: ", at.file, at.line);
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  append(message, end, format, arguments);
+  va_end(arguments);
+  publish(message);
+  return result;
+}
+
+polyccl_result pccl_no_memory(const char *what) {
+  return pccl_fail(POLYCCL_ERROR_MEMORY, "out of memory for %s", what);
+}
+
+polyccl_result pccl_fail_errno(const char *format, ...) {
+  int error = errno;
+  char message[MESSAGE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  size_t end = append(message, 0, format, arguments);
+  va_end(arguments);
+  append_format(message, end, ": %s", strerror(error));
+  publish(message);
+  return POLYCCL_ERROR_SYSTEM;
+}
+
+polyccl_result pccl_prefix(polyccl_result result, const char *format, ...) {
+  char message[MESSAGE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  size_t end = append(message, 0, format, arguments);
+  va_end(arguments);
+  append_format(message, end, "%s", last_error);
+  memcpy(last_error, message, strlen(message) + 1);
+  return result;
+}

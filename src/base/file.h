@@ -1,0 +1,25 @@
+/* Whole files and growing text. */
+#ifndef PCCL_BASE_FILE_H
+#define PCCL_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <polyccl/types.h>
+
+/* Reads a regular file of at most `most` bytes; *text is one byte longer, with a 0 at its end, and the caller's to
+ * free. INVALID with the path for what cannot be read. */
+polyccl_result pccl_read_file(const char *path, size_t most, char **text, size_t *length);
+
+/* Growing text, always 0-terminated after the first append; `failed` is sticky: check once at the end. */
+typedef struct pccl_text {
+  char *data;
+  size_t len, cap;
+  bool failed;
+} pccl_text;
+
+void pccl_text_add(pccl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pccl_text_bytes(pccl_text *text, const char *bytes, size_t count);
+void pccl_text_free(pccl_text *text);
+
+#endif

@@ -1,0 +1,73 @@
+#include "base/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const pccl_option_entry pccl_options[] = {
+    {"POLYCCL_DEBUG", "none", "log level: none, version, warn, info, trace"},
+    {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},
+    {"POLYCCL_LUA_MEMORY", "4g", "most memory a program may use while it is read"},
+    {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "most Lua instructions a program may run"},
+    {"POLYCCL_TIMEOUT", "30", "seconds a rank waits for another before it gives up"},
+    {NULL, NULL, NULL},
+};
+
+const char *pccl_option(const char *name) {
+  const char *value = getenv(name);
+  if (value != NULL && value[0] != '\0') {
+    return value;
+  }
+  for (const pccl_option_entry *entry = pccl_options; entry->name != NULL; entry++) {
+    if (strcmp(entry->name, name) == 0) {
+      return entry->preset;
+    }
+  }
+  return "";
+}
+
+int pccl_parse_size(const char *text, uint64_t *value) {
+  if (!isdigit((unsigned char)text[0])) {
+    return 0;
+  }
+  char *end = NULL;
+  errno = 0;
+  unsigned long long number = strtoull(text, &end, 10);
+  if (errno != 0) {
+    return 0;
+  }
+  unsigned shift = 0;
+  switch (tolower((unsigned char)*end)) {
+    case 'k': shift = 10; break;
+    case 'm': shift = 20; break;
+    case 'g': shift = 30; break;
+    default: break;
+  }
+  if (shift != 0) {
+    end++;
+    if (tolower((unsigned char)*end) == 'i') {
+      end++;
+    }
+    if (tolower((unsigned char)*end) == 'b') {
+      end++;
+    }
+  }
+  if (*end != '\0' || number > (UINT64_MAX >> shift)) {
+    return 0;
+  }
+  *value = (uint64_t)number << shift;
+  return 1;
+}
+
+polyccl_result pccl_option_size(const char *name, size_t *value) {
+  const char *text = pccl_option(name);
+  uint64_t number;
+  if (!pccl_parse_size(text, &number) || number > SIZE_MAX) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s=%s is not a number such as 4096, 64k or 4g", name, text);
+  }
+  *value = (size_t)number;
+  return POLYCCL_SUCCESS;
+}

@@ -1,0 +1,26 @@
+/* Options from the environment: one table of {name, default, help}; `polyccl info` prints it. */
+#ifndef PCCL_BASE_OPTIONS_H
+#define PCCL_BASE_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <polyccl/types.h>
+
+typedef struct pccl_option_entry {
+  const char *name, *preset, *help;
+} pccl_option_entry;
+
+/* The whole table; ends with a NULL name. */
+extern const pccl_option_entry pccl_options[];
+
+/* The value from the environment, else the default. The name must be in the table. */
+const char *pccl_option(const char *name);
+
+/* As an unsigned number with an optional k, m, g suffix (powers of 1024). INVALID with the name on anything else. */
+polyccl_result pccl_option_size(const char *name, size_t *value);
+
+/* Parses such a number; false when the text is not one. */
+int pccl_parse_size(const char *text, uint64_t *value);
+
+#endif

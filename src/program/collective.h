@@ -1,0 +1,42 @@
+/* What each collective means: shapes, where input and output share memory, what each output chunk must hold.
+ * The one place that knows; the symbolic check, the compiler, the verifier and the executors all ask here.
+ * The table is in docs/plan.md (The abstract machine). */
+#ifndef PCCL_PROGRAM_COLLECTIVE_H
+#define PCCL_PROGRAM_COLLECTIVE_H
+
+#include <stdbool.h>
+
+#include <polyccl/types.h>
+
+typedef struct pccl_collective_spec {
+  polyccl_collective kind;
+  int ranks, chunks, chunks_out; /* chunks_out: custom only, 0 = chunks */
+  bool inplace;
+  int root, peer;
+} pccl_collective_spec;
+
+/* INVALID with the reason: ranks, chunks, root, peer out of range, or a collective that has no in-place form. */
+polyccl_result pccl_collective_validate(const pccl_collective_spec *spec);
+
+/* Chunks of the two buffers; the same on every rank. */
+void pccl_collective_shape(const pccl_collective_spec *spec, int *input, int *output);
+
+/* Distinct chunks of user memory on a rank. */
+int pccl_collective_cells(const pccl_collective_spec *spec);
+
+/* The cell of input (output = false) or output chunk `index` of `rank`; two names of one chunk in place share it. */
+int pccl_collective_cell(const pccl_collective_spec *spec, int rank, bool output, int index);
+
+typedef enum pccl_post_kind {
+  PCCL_POST_ANY = 0, /* may hold anything */
+  PCCL_POST_ONE,     /* holds `leaf` */
+  PCCL_POST_ALL      /* holds the reduction of chunk leaf.chunk over all ranks */
+} pccl_post_kind;
+
+/* What output chunk `index` of `rank` must hold. Custom: always PCCL_POST_ANY (its declarations say). */
+pccl_post_kind pccl_collective_post(const pccl_collective_spec *spec, int rank, int index, polyccl_leaf *leaf);
+
+/* True where the kind reduces. */
+bool pccl_collective_reduces(polyccl_collective kind);
+
+#endif

@@ -1,0 +1,66 @@
+/* polyccl: compile, check, run and look at collective programs. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools.h"
+
+typedef struct tool {
+  const char *name, *arguments, *help;
+  int (*run)(int argc, char **argv);
+} tool;
+
+static const tool tools[] = {
+    {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
+};
+enum { TOOLS = sizeof tools / sizeof tools[0] };
+
+int pccl_tool_usage(const char *name, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fprintf(stderr, "polyccl %s: ", name);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+  return PCCL_EXIT_INVALID;
+}
+
+int pccl_tool_failed(const char *name, polyccl_result result) {
+  fprintf(stderr, "polyccl %s: %s\n", name, polyccl_last_error());
+  switch (result) {
+    case POLYCCL_SUCCESS: return PCCL_EXIT_OK;
+    case POLYCCL_ERROR_INVALID:
+    case POLYCCL_ERROR_UNSUPPORTED:
+    case POLYCCL_ERROR_LIMIT: return PCCL_EXIT_INVALID;
+    default: return PCCL_EXIT_FAILED;
+  }
+}
+
+static void print_help(FILE *to) {
+  fprintf(to, "usage: polyccl COMMAND ...\n\n");
+  for (int i = 0; i < TOOLS; i++) {
+    fprintf(to, "  polyccl %s %s\n        %s\n", tools[i].name, tools[i].arguments, tools[i].help);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_help(stderr);
+    return PCCL_EXIT_INVALID;
+  }
+  if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    print_help(stdout);
+    return PCCL_EXIT_OK;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("polyccl %d.%d.%d\n", POLYCCL_VERSION_MAJOR, POLYCCL_VERSION_MINOR, POLYCCL_VERSION_PATCH);
+    return PCCL_EXIT_OK;
+  }
+  for (int i = 0; i < TOOLS; i++) {
+    if (strcmp(argv[1], tools[i].name) == 0) {
+      return tools[i].run(argc - 1, argv + 1);
+    }
+  }
+  fprintf(stderr, "polyccl: unknown command \"%s\" (see polyccl help)\n", argv[1]);
+  return PCCL_EXIT_INVALID;
+}

@@ -1,0 +1,18 @@
+/* The polyccl command: one file per subcommand, `int pccl_tool_NAME(int argc, char **argv)`, listed in main.c.
+ * argv[0] is the subcommand's name. Exit status: 0 done, 1 ran and failed (wrong data, a rank died), 2 bad input. */
+#ifndef PCCL_TOOLS_H
+#define PCCL_TOOLS_H
+
+#include <polyccl/types.h>
+
+enum { PCCL_EXIT_OK = 0, PCCL_EXIT_FAILED = 1, PCCL_EXIT_INVALID = 2 };
+
+/* Prints "polyccl NAME: message" to stderr, returns PCCL_EXIT_INVALID. */
+int pccl_tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints polyccl_last_error() to stderr; the exit status that `result` means. */
+int pccl_tool_failed(const char *tool, polyccl_result result);
+
+int pccl_tool_info(int argc, char **argv);
+
+#endif
