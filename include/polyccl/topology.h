@@ -1,0 +1,133 @@
+/* The topology: the machines that a program is made for. Nodes (devices, switches, NICs, hosts) joined by directed
+ * links with a bandwidth and a latency; each rank on a device; for each kind of device what the simulator and the
+ * scheduler need to know of it. docs/topology.md defines the JSON form and names the source of every shipped figure.
+ *
+ * A topology is flat arrays, open to read; it is made by the functions below only, which check it, and does not change
+ * afterwards: several threads may use one at a time.
+ *
+ *   polyccl_topology *t;
+ *   polyccl_topology_open("ndv4:2,nic=25", &t);
+ *   polyccl_topology_route(t, 0, 9, links, 16, &count);
+ *   double narrowest = t->link[links[0]].bandwidth; ... */
+#ifndef POLYCCL_TOPOLOGY_H
+#define POLYCCL_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum polyccl_node_kind {
+  POLYCCL_NODE_DEVICE = 0, /* holds a rank's memory and thread blocks */
+  POLYCCL_NODE_SWITCH,     /* NVSwitch, PCIe switch, network switch: not a bottleneck itself, its links are its ports */
+  POLYCCL_NODE_NIC,
+  POLYCCL_NODE_HOST, /* a CPU socket with its memory, as a way between devices and NICs */
+  POLYCCL_NODE_KIND_COUNT
+} polyccl_node_kind;
+
+typedef struct polyccl_node {
+  char *name; /* unique */
+  polyccl_node_kind kind;
+  int32_t machine; /* -1: between machines (a network switch) */
+  int32_t model;   /* devices: index into models; others -1 */
+  int32_t rank;    /* devices: the rank on it, or -1; others -1 */
+} polyccl_node;
+
+/* One direction; what most call a link is two of these. At most one per ordered pair of nodes. */
+typedef struct polyccl_link {
+  int32_t from, to; /* nodes */
+  int32_t type;     /* index into link_type: "NVLink", "PCIe", "network", ... */
+  double bandwidth; /* GB/s (10^9 bytes), > 0 */
+  double latency;   /* us, >= 0 */
+} polyccl_link;
+
+/* What a device does with one protocol. */
+typedef struct polyccl_protocol_model {
+  double copy_bandwidth; /* GB/s of payload that one thread block moves */
+  double efficiency;     /* payload / bytes on a link, in (0, 1]: LL sends a flag with every word */
+  double step_cost;      /* us that a step takes of its thread block besides its bytes */
+  double latency;        /* us from the sender's last byte to the receiver's start, besides the links' */
+  uint64_t slot_bytes;   /* payload of a FIFO slot: the most that one message carries */
+  int32_t fifo_depth;    /* slots per connection */
+} polyccl_protocol_model;
+
+/* A kind of device. Ranks of one vendor form a subcluster. */
+typedef struct polyccl_device_model {
+  char *name;   /* "A100-SXM4-40GB" */
+  char *vendor; /* "nvidia", "amd", "cpu", ... */
+  polyccl_protocol_model protocol[POLYCCL_PROTOCOL_COUNT];
+  double reduce_bandwidth;   /* GB/s of operand that one thread block adds to another */
+  double local_bandwidth;    /* GB/s that all copies and reductions in the device's memory share */
+  double contention;         /* share by which a link's throughput falls per thread block beyond those that fill it */
+  double launch_cost;        /* us before the first step of a call */
+  int32_t max_thread_blocks; /* per rank, resident at once */
+  int32_t max_channels;      /* per connection pair */
+  int32_t concurrent_blocks; /* thread blocks of a rank that truly run at once; 0: all of them */
+  bool by_reference;         /* a receiver copies from the sender's own buffer: a message is moved once, not twice */
+} polyccl_device_model;
+
+typedef struct polyccl_topology_rank {
+  int32_t node, machine, model;
+} polyccl_topology_rank;
+
+typedef struct polyccl_topology {
+  char *name;   /* "ndv4:2,nic=25", or what the file says */
+  char *source; /* where its figures come from */
+  int32_t ranks, machines;
+  polyccl_topology_rank *rank; /* [ranks] */
+  char **machine;              /* names, [machines] */
+  polyccl_node *node;
+  polyccl_link *link;
+  polyccl_device_model *model;
+  char **link_type;
+  size_t nodes, links, models, link_types;
+  struct pccl_routes *routes; /* internal */
+} polyccl_topology;
+
+#define POLYCCL_MAX_NODES (1 << 20)
+#define POLYCCL_MAX_LINKS (1 << 22)
+
+/* `spec` is a synthetic string ("ndv4:2,nic=25"; polyccl_topology_synthetic() lists them), "host" (this machine, by
+ * hwloc), or the path of a file: JSON, or the XML that NCCL writes to NCCL_TOPO_DUMP_FILE; "PATH:4" joins four of the
+ * machine in the file by a network. A spec with a '/' or a '.' is a path. INVALID: one clear error with its place. */
+POLYCCL_API polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology);
+
+/* The same for JSON or XML text (told apart by the first character); `name` stands for it in messages. */
+POLYCCL_API polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length,
+                                                  polyccl_topology **topology);
+POLYCCL_API void polyccl_topology_destroy(polyccl_topology *topology); /* NULL is fine */
+
+typedef struct polyccl_synthetic {
+  const char *name, *help, *source; /* source: of the figures */
+} polyccl_synthetic;
+
+/* The machines that synthetic strings know; the list ends with a NULL name. */
+POLYCCL_API const polyccl_synthetic *polyccl_topology_synthetic(void);
+
+/* The links that a message takes from rank `src` to rank `dst`, in order: the quickest way for 64 KiB, through other
+ * devices only where there is no other way, inside a machine where possible. Equal ways are shared out over (src, dst),
+ * always the same. `*count` is the length of the route (0 when src == dst); the first `capacity` links are stored.
+ * Errors: a rank out of range, no memory. */
+POLYCCL_API polyccl_result polyccl_topology_route(const polyccl_topology *topology, int src, int dst, int32_t *links,
+                                                  size_t capacity, size_t *count);
+
+/* True when `src` can send to `dst` without another device on the way (ring:8 links neighbours only); false for ranks
+ * out of range. */
+POLYCCL_API bool polyccl_topology_linked(const polyccl_topology *topology, int src, int dst);
+
+POLYCCL_API const char *polyccl_node_kind_name(polyccl_node_kind kind); /* "device", "switch", "nic", "host" */
+
+/* For people; JSON that reads back equal; a picture. SYSTEM when `to` does not take it. */
+POLYCCL_API polyccl_result polyccl_topology_write_text(const polyccl_topology *topology, FILE *to);
+POLYCCL_API polyccl_result polyccl_topology_write_json(const polyccl_topology *topology, FILE *to);
+POLYCCL_API polyccl_result polyccl_topology_write_svg(const polyccl_topology *topology, FILE *to);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
