@@ -1,0 +1,225 @@
+/* The symbolic check: runs the program once over values and compares every output chunk with the postcondition. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "program/program.h"
+#include "program/value.h"
+
+typedef struct checker {
+  const polyccl_program *program;
+  pccl_values values;
+  int32_t **cell;    /* [rank][cell] value */
+  uint32_t **depth;  /* [rank][cell, then scratch]: operations on the longest chain to it */
+  uint32_t **writer; /* the same shape: 1 + operation */
+  uint32_t longest;
+  size_t remote;
+} checker;
+
+static int scratch_base(const polyccl_program *program, int rank, int buffer) {
+  int base = program->cells;
+  for (int i = 0; i < buffer - POLYCCL_SCRATCH; i++) {
+    base += program->scratch.data[i].length[rank];
+  }
+  return base;
+}
+
+static int slot_of(const polyccl_program *program, pccl_place place) {
+  if (place.buffer < POLYCCL_SCRATCH) {
+    return pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
+  }
+  return scratch_base(program, place.rank, place.buffer) + place.index;
+}
+
+static bool start_rank(checker *c, int rank) {
+  const polyccl_program *program = c->program;
+  size_t slots = (size_t)scratch_base(program, rank, POLYCCL_SCRATCH + (int)program->scratch.len);
+  c->cell[rank] = pccl_array(slots, sizeof **c->cell);
+  c->depth[rank] = pccl_zeroed(slots, sizeof **c->depth);
+  c->writer[rank] = pccl_zeroed(slots, sizeof **c->writer);
+  if (c->cell[rank] == NULL || c->depth[rank] == NULL || c->writer[rank] == NULL) {
+    return false;
+  }
+  for (size_t i = 0; i < slots; i++) {
+    c->cell[rank][i] = PCCL_NOTHING;
+  }
+  for (int i = 0; i < program->input; i++) {
+    int32_t leaf = pccl_value_leaf(&c->values, (polyccl_leaf){rank, i});
+    if (leaf < 0) {
+      return false;
+    }
+    if (pccl_program_held(program, rank, i)) {
+      c->cell[rank][pccl_collective_cell(&program->spec, rank, false, i)] = leaf;
+    }
+  }
+  return true;
+}
+
+/* The builder has checked every reference, so sources hold something here. */
+static bool execute(checker *c, size_t number) {
+  const pccl_operation *operation = &c->program->operations.data[number];
+  int src = slot_of(c->program, operation->src), dst = slot_of(c->program, operation->dst);
+  int from = operation->src.rank, to = operation->dst.rank;
+  c->remote += from != to;
+  for (int i = 0; i < operation->size; i++) {
+    int32_t value = c->cell[from][src + i];
+    uint32_t depth = c->depth[from][src + i];
+    if (operation->kind == PCCL_REDUCE) {
+      value = pccl_value_reduce(&c->values, c->cell[to][dst + i], value);
+      if (value < 0) {
+        return false;
+      }
+      depth = depth > c->depth[to][dst + i] ? depth : c->depth[to][dst + i];
+    }
+    c->cell[to][dst + i] = value;
+    c->depth[to][dst + i] = depth + 1;
+    c->writer[to][dst + i] = (uint32_t)number + 1;
+    c->longest = depth + 1 > c->longest ? depth + 1 : c->longest;
+  }
+  return true;
+}
+
+static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf *wanted, size_t count) {
+  const polyccl_program *program = c->program;
+  int cell = pccl_collective_cell(&program->spec, rank, true, index);
+  pccl_text text = {0};
+  pccl_value_difference(&c->values, c->cell[rank][cell], wanted, count, program->config.ranks, &text);
+  polyccl_location at = {NULL, 0};
+  const char *verb = "";
+  if (c->writer[rank][cell] != 0) {
+    const pccl_operation *by = &program->operations.data[c->writer[rank][cell] - 1];
+    at = pccl_program_location(program, by->location);
+    verb = by->kind == PCCL_REDUCE ? "reduced" : "copied";
+  }
+  polyccl_result result;
+  if (at.file != NULL) {
+    result = pccl_fail(POLYCCL_ERROR_INVALID, "%s: rank %d output[%d]: %s; %s at %s:%d", program->name, rank, index,
+                       text.data, verb, at.file, at.line);
+  } else {
+    result = pccl_fail(POLYCCL_ERROR_INVALID, "%s: rank %d output[%d]: %s; %s", program->name, rank, index,
+                       text.failed || text.data == NULL ? "is wrong" : text.data,
+                       c->writer[rank][cell] != 0 ? verb : "never written");
+  }
+  pccl_text_free(&text);
+  return result;
+}
+
+/* Sums over all ranks of one chunk, made when first asked for. */
+static pccl_sum all_ranks_sum(pccl_sum *cache, bool *known, int ranks, int chunk) {
+  if (!known[chunk]) {
+    pccl_sum sum = {0, 0};
+    for (int rank = 0; rank < ranks; rank++) {
+      sum = pccl_sum_add(sum, pccl_sum_of_leaf((polyccl_leaf){rank, chunk}));
+    }
+    cache[chunk] = sum;
+    known[chunk] = true;
+  }
+  return cache[chunk];
+}
+
+static polyccl_result check_custom(checker *c) {
+  const polyccl_program *program = c->program;
+  for (int rank = 0; rank < program->config.ranks; rank++) {
+    for (int i = 0; i < program->output; i++) {
+      uint64_t *found = pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output + (uint64_t)i);
+      if (found == NULL) {
+        continue;
+      }
+      pccl_post_list list = program->post_lists.data[*found];
+      const polyccl_leaf *wanted = &program->post_leaves.data[list.leaf];
+      pccl_sum sum = {0, 0};
+      for (int k = 0; k < list.leaves; k++) {
+        sum = pccl_sum_add(sum, pccl_sum_of_leaf(wanted[k]));
+      }
+      int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
+      if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, sum)) {
+        return wrong(c, rank, i, wanted, (size_t)list.leaves);
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_standard(checker *c, pccl_sum *cache, bool *known, uint64_t *tree, bool *identical) {
+  const polyccl_program *program = c->program;
+  for (int rank = 0; rank < program->config.ranks; rank++) {
+    for (int i = 0; i < program->output; i++) {
+      polyccl_leaf leaf;
+      pccl_post_kind kind = pccl_collective_post(&program->spec, rank, i, &leaf);
+      if (kind == PCCL_POST_ANY) {
+        continue;
+      }
+      pccl_sum want = kind == PCCL_POST_ALL ? all_ranks_sum(cache, known, program->config.ranks, leaf.chunk)
+                                            : pccl_sum_of_leaf(leaf);
+      int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
+      if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, want)) {
+        return wrong(c, rank, i, &leaf, 1);
+      }
+      if (kind == PCCL_POST_ALL) {
+        uint64_t order = c->values.data[value].tree;
+        *identical = *identical && (tree[leaf.chunk] == 0 || tree[leaf.chunk] == order);
+        tree[leaf.chunk] = order;
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result run(checker *c, polyccl_program_summary *summary) {
+  const polyccl_program *program = c->program;
+  for (int rank = 0; rank < program->config.ranks; rank++) {
+    if (!start_rank(c, rank)) {
+      return pccl_no_memory("the symbolic check");
+    }
+  }
+  for (size_t i = 0; i < program->operations.len; i++) {
+    if (!execute(c, i)) {
+      return pccl_no_memory("the symbolic check");
+    }
+  }
+  bool identical = true;
+  if (program->config.collective == POLYCCL_CUSTOM) {
+    PCCL_TRY(check_custom(c));
+  } else {
+    size_t chunks = (size_t)program->input;
+    pccl_sum *cache = pccl_array(chunks, sizeof *cache);
+    bool *known = pccl_zeroed(chunks, sizeof *known);
+    uint64_t *tree = pccl_zeroed(chunks, sizeof *tree);
+    polyccl_result result = cache != NULL && known != NULL && tree != NULL
+                                ? check_standard(c, cache, known, tree, &identical)
+                                : pccl_no_memory("the symbolic check");
+    free(cache);
+    free(known);
+    free(tree);
+    PCCL_TRY(result);
+  }
+  if (summary != NULL) {
+    *summary = (polyccl_program_summary){.ranks = program->config.ranks,
+                                         .chunks = program->config.chunks,
+                                         .operations = program->operations.len,
+                                         .remote = c->remote,
+                                         .longest = (int)c->longest,
+                                         .identical = identical};
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_program_summary *summary) {
+  size_t ranks = (size_t)program->config.ranks;
+  checker c = {.program = program,
+               .cell = pccl_zeroed(ranks, sizeof *c.cell),
+               .depth = pccl_zeroed(ranks, sizeof *c.depth),
+               .writer = pccl_zeroed(ranks, sizeof *c.writer)};
+  polyccl_result result =
+      c.cell != NULL && c.depth != NULL && c.writer != NULL ? run(&c, summary) : pccl_no_memory("the symbolic check");
+  for (size_t rank = 0; rank < ranks; rank++) {
+    free(c.cell != NULL ? c.cell[rank] : NULL);
+    free(c.depth != NULL ? c.depth[rank] : NULL);
+    free(c.writer != NULL ? c.writer[rank] : NULL);
+  }
+  free(c.cell);
+  free(c.depth);
+  free(c.writer);
+  pccl_vec_free(&c.values);
+  return result;
+}

@@ -1,0 +1,488 @@
+/* Building a program: creation, declarations, the checks of each operation as it is added. */
+#include "program/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* More chunks than this over all ranks would not fit in memory on the way to a plan. */
+static const uint64_t most_cells = (uint64_t)1 << 31;
+
+static polyccl_result invalid_config(const polyccl_program_config *config, pccl_collective_spec *spec) {
+  *spec = (pccl_collective_spec){.kind = config->collective,
+                                 .ranks = config->ranks,
+                                 .chunks = config->chunks,
+                                 .chunks_out = config->chunks_out,
+                                 .inplace = config->inplace,
+                                 .root = config->root,
+                                 .peer = config->peer};
+  PCCL_TRY(pccl_collective_validate(spec));
+  if (config->instances < 0 || config->instances > 1024) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "instances = %d is out of range (1 to 1024)", config->instances);
+  }
+  if ((unsigned)config->protocol >= POLYCCL_PROTOCOL_COUNT || (unsigned)config->replication > POLYCCL_BATCHED) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown protocol or replication");
+  }
+  if (config->max_bytes != 0 && config->min_bytes > config->max_bytes) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "minbytes %zu is above maxbytes %zu", config->min_bytes, config->max_bytes);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_create(const polyccl_program_config *config, polyccl_program **program) {
+  pccl_collective_spec spec;
+  PCCL_TRY(invalid_config(config, &spec));
+  uint64_t cells = (uint64_t)pccl_collective_cells(&spec) * (uint64_t)config->ranks;
+  if (cells > most_cells) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu chunks over all ranks are too many (at most %llu)",
+                     (unsigned long long)cells, (unsigned long long)most_cells);
+  }
+  polyccl_program *made = pccl_zeroed(1, sizeof *made);
+  if (made == NULL) {
+    return pccl_no_memory("a program");
+  }
+  made->config = *config;
+  made->config.instances = config->instances > 0 ? config->instances : 1;
+  made->spec = spec;
+  made->name = pccl_strdup(config->name != NULL ? config->name : polyccl_collective_name(config->collective));
+  made->config.name = made->name;
+  made->refine = made->config.instances;
+  pccl_collective_shape(&spec, &made->input, &made->output);
+  made->cells = pccl_collective_cells(&spec);
+  bool ok = made->name != NULL && pccl_vec_push(&made->parallel, 1) &&
+            pccl_vec_reserve(&made->written, (size_t)config->ranks);
+  for (int rank = 0; ok && rank < config->ranks; rank++) {
+    uint64_t *written = pccl_zeroed((size_t)made->cells, sizeof *written);
+    ok = written != NULL && pccl_vec_push(&made->written, written);
+  }
+  if (!ok) {
+    polyccl_program_destroy(made);
+    return pccl_no_memory("a program");
+  }
+  *program = made;
+  return POLYCCL_SUCCESS;
+}
+
+void polyccl_program_destroy(polyccl_program *program) {
+  if (program == NULL) {
+    return;
+  }
+  for (size_t i = 0; i < program->scratch.len; i++) {
+    free(program->scratch.data[i].name);
+    free(program->scratch.data[i].length);
+  }
+  for (size_t i = 0; i < program->files.len; i++) {
+    free(program->files.data[i]);
+  }
+  for (size_t i = 0; i < program->written.len; i++) {
+    free(program->written.data[i]);
+  }
+  for (size_t i = 0; i < program->scratch_written.len; i++) {
+    free(program->scratch_written.data[i]);
+  }
+  pccl_vec_free(&program->operations);
+  pccl_vec_free(&program->scratch);
+  pccl_vec_free(&program->locations);
+  pccl_vec_free(&program->files);
+  pccl_vec_free(&program->written);
+  pccl_vec_free(&program->scratch_written);
+  pccl_vec_free(&program->scratch_room);
+  pccl_vec_free(&program->parallel);
+  pccl_vec_free(&program->post_lists);
+  pccl_vec_free(&program->post_leaves);
+  pccl_map_free(&program->line_index);
+  pccl_map_free(&program->absent);
+  pccl_map_free(&program->posts);
+  free(program->name);
+  free(program);
+}
+
+const polyccl_program_config *polyccl_program_get_config(const polyccl_program *program) { return &program->config; }
+
+/* ---- source places ---- */
+
+static int32_t intern_file(polyccl_program *program, const char *file) {
+  size_t files = program->files.len;
+  /* The last file first: nearly always the same as before. */
+  for (size_t i = files; i-- > 0;) {
+    if (strcmp(program->files.data[i], file) == 0) {
+      return (int32_t)i;
+    }
+  }
+  char *copy = pccl_strdup(file);
+  if (copy == NULL || !pccl_vec_push(&program->files, copy)) {
+    free(copy);
+    return -1;
+  }
+  return (int32_t)files;
+}
+
+static int32_t intern_location(polyccl_program *program, polyccl_location at) {
+  int32_t file = intern_file(program, at.file != NULL ? at.file : "");
+  if (file < 0) {
+    return -1;
+  }
+  bool is_new;
+  uint64_t *slot =
+      pccl_map_put(&program->line_index, ((uint64_t)file << 32) | (uint32_t)at.line, program->locations.len, &is_new);
+  if (slot == NULL || (is_new && !pccl_vec_push(&program->locations, (pccl_line){file, at.line}))) {
+    return -1;
+  }
+  return (int32_t)*slot;
+}
+
+polyccl_location pccl_program_location(const polyccl_program *program, int32_t location) {
+  if (location < 0 || (size_t)location >= program->locations.len) {
+    return (polyccl_location){NULL, 0};
+  }
+  pccl_line line = program->locations.data[location];
+  const char *file = program->files.data[line.file];
+  return (polyccl_location){file[0] != '\0' ? file : NULL, line.line};
+}
+
+const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes) {
+  const char *buffer = place.buffer == POLYCCL_INPUT    ? "input"
+                       : place.buffer == POLYCCL_OUTPUT ? "output"
+                                                        : program->scratch.data[place.buffer - POLYCCL_SCRATCH].name;
+  if (size > 1) {
+    snprintf(text, bytes, "rank %d %.60s[%d..%d]", place.rank, buffer, place.index, place.index + size - 1);
+  } else {
+    snprintf(text, bytes, "rank %d %.60s[%d]", place.rank, buffer, place.index);
+  }
+  return text;
+}
+
+/* ---- declarations ---- */
+
+bool pccl_program_held(const polyccl_program *program, int rank, int chunk) {
+  return pccl_map_get(&program->absent, (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk) == NULL;
+}
+
+static polyccl_result check_custom(const polyccl_program *program, int rank, int chunk, int chunks, const char *what) {
+  if (program->config.collective != POLYCCL_CUSTOM) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "only a custom collective declares a %s", what);
+  }
+  if (program->operations.len > 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the %s must be declared before the first operation", what);
+  }
+  if (rank < 0 || rank >= program->config.ranks || chunk < 0 || chunk >= chunks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: rank %d chunk %d is out of range (%d ranks, %d chunks)", what, rank,
+                     chunk, program->config.ranks, chunks);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_pre(polyccl_program *program, int rank, int chunk, bool held) {
+  PCCL_TRY(check_custom(program, rank, chunk, program->input, "precondition"));
+  uint64_t key = (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk;
+  if (!held && pccl_map_put(&program->absent, key, 1, NULL) == NULL) {
+    return pccl_no_memory("a precondition");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chunk, const polyccl_leaf *leaves,
+                                    int count) {
+  PCCL_TRY(check_custom(program, rank, chunk, program->output, "postcondition"));
+  if (count < 1) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d chunk %d names no input chunk", rank, chunk);
+  }
+  for (int i = 0; i < count; i++) {
+    if (leaves[i].rank < 0 || leaves[i].rank >= program->config.ranks || leaves[i].chunk < 0 ||
+        leaves[i].chunk >= program->input) {
+      return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d chunk %d: rank %d chunk %d is out of range",
+                       rank, chunk, leaves[i].rank, leaves[i].chunk);
+    }
+  }
+  bool is_new;
+  uint64_t key = (uint64_t)rank * (uint64_t)program->output + (uint64_t)chunk;
+  uint64_t *slot = pccl_map_put(&program->posts, key, program->post_lists.len, &is_new);
+  if (slot != NULL && !is_new) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the postcondition of rank %d chunk %d is declared twice", rank, chunk);
+  }
+  pccl_post_list list = {(int32_t)program->post_leaves.len, count};
+  bool ok = slot != NULL && pccl_vec_push(&program->post_lists, list);
+  for (int i = 0; ok && i < count; i++) {
+    ok = pccl_vec_push(&program->post_leaves, leaves[i]);
+  }
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("a postcondition");
+}
+
+polyccl_result polyccl_program_scratch(polyccl_program *program, const char *name, int *buffer) {
+  for (size_t i = 0; i < program->scratch.len; i++) {
+    if (strcmp(program->scratch.data[i].name, name) == 0) {
+      *buffer = POLYCCL_SCRATCH + (int)i;
+      return POLYCCL_SUCCESS;
+    }
+  }
+  size_t ranks = (size_t)program->config.ranks;
+  pccl_scratch made = {pccl_strdup(name), pccl_zeroed(ranks, sizeof *made.length)};
+  if (made.name == NULL || made.length == NULL || !pccl_vec_reserve(&program->scratch_written, ranks) ||
+      !pccl_vec_reserve(&program->scratch_room, ranks) || !pccl_vec_push(&program->scratch, made)) {
+    free(made.name);
+    free(made.length);
+    return pccl_no_memory("a scratch buffer");
+  }
+  for (size_t rank = 0; rank < ranks; rank++) {
+    program->scratch_written.data[program->scratch_written.len++] = NULL;
+    program->scratch_room.data[program->scratch_room.len++] = 0;
+  }
+  *buffer = POLYCCL_SCRATCH + (int)program->scratch.len - 1;
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- places ---- */
+
+/* Chunks of a buffer on a rank; for scratch, those in use. */
+static int buffer_chunks(const polyccl_program *program, int rank, int buffer) {
+  switch (buffer) {
+    case POLYCCL_INPUT: return program->input;
+    case POLYCCL_OUTPUT: return program->output;
+    default: return program->scratch.data[buffer - POLYCCL_SCRATCH].length[rank];
+  }
+}
+
+static uint64_t *written_at(polyccl_program *program, int rank, int buffer, int index) {
+  if (buffer < POLYCCL_SCRATCH) {
+    int cell = pccl_collective_cell(&program->spec, rank, buffer == POLYCCL_OUTPUT, index);
+    return &program->written.data[rank][cell];
+  }
+  size_t which = (size_t)(buffer - POLYCCL_SCRATCH) * (size_t)program->config.ranks + (size_t)rank;
+  return &program->scratch_written.data[which][index];
+}
+
+/* True when the chunk holds something: written, or input at the start. */
+static bool holds(polyccl_program *program, int rank, int buffer, int index) {
+  if (*written_at(program, rank, buffer, index) != 0) {
+    return true;
+  }
+  if (buffer >= POLYCCL_SCRATCH) {
+    return false;
+  }
+  if (buffer == POLYCCL_INPUT) {
+    return pccl_program_held(program, rank, index);
+  }
+  /* Output in place is input where the two share memory. */
+  if (!program->config.inplace) {
+    return false;
+  }
+  int cell = pccl_collective_cell(&program->spec, rank, true, index);
+  int first = pccl_collective_cell(&program->spec, rank, false, 0);
+  return cell >= first && cell < first + program->input && pccl_program_held(program, rank, cell - first);
+}
+
+static polyccl_result check_place(const polyccl_program *program, pccl_place place, int size, bool scratch_may_grow,
+                                  polyccl_location at) {
+  if (place.rank < 0 || place.rank >= program->config.ranks) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "rank %d is out of range (the program has ranks 0 to %d)",
+                        place.rank, program->config.ranks - 1);
+  }
+  if (place.buffer < 0 || place.buffer >= POLYCCL_SCRATCH + (int)program->scratch.len) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "unknown buffer number %d", place.buffer);
+  }
+  int chunks = place.buffer >= POLYCCL_SCRATCH && scratch_may_grow ? POLYCCL_MAX_CHUNKS
+                                                                   : buffer_chunks(program, place.rank, place.buffer);
+  if (size < 1 || place.index < 0 || place.index > chunks - size) {
+    char name[128];
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s is out of range (%d chunk%s there, size %d)",
+                        pccl_place_name(program, place, size, name, sizeof name), chunks, chunks == 1 ? "" : "s", size);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, int size) {
+  size_t which = (size_t)(place.buffer - POLYCCL_SCRATCH) * (size_t)program->config.ranks + (size_t)place.rank;
+  int32_t *room = &program->scratch_room.data[which];
+  int32_t need = place.index + size;
+  if (need > *room) {
+    int32_t next = *room * 2 > need ? *room * 2 : need + 7;
+    uint64_t *grown = realloc(program->scratch_written.data[which], (size_t)next * sizeof *grown);
+    if (grown == NULL) {
+      return pccl_no_memory("a scratch buffer");
+    }
+    memset(grown + *room, 0, (size_t)(next - *room) * sizeof *grown);
+    program->scratch_written.data[which] = grown;
+    *room = next;
+  }
+  int32_t *length = &program->scratch.data[place.buffer - POLYCCL_SCRATCH].length[place.rank];
+  *length = need > *length ? need : *length;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at) {
+  pccl_place place = {ref->rank, ref->buffer, ref->index};
+  PCCL_TRY(check_place(program, place, ref->size, false, at));
+  for (int i = 0; i < ref->size; i++) {
+    uint64_t written = *written_at(program, ref->rank, ref->buffer, ref->index + i);
+    if (written > ref->stamp) {
+      polyccl_location by = pccl_program_location(program, program->operations.data[written - 1].location);
+      char name[128];
+      place.index += i;
+      return pccl_fail_at(
+          POLYCCL_ERROR_INVALID, at, "stale chunk: %s was overwritten at %s:%d after this reference to it was taken",
+          pccl_place_name(program, place, 1, name, sizeof name), by.file != NULL ? by.file : "?", by.line);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_chunk(polyccl_program *program, int rank, int buffer, int index, int size,
+                                     polyccl_location at, polyccl_ref *ref) {
+  pccl_place place = {rank, buffer, index};
+  PCCL_TRY(check_place(program, place, size, false, at));
+  for (int i = 0; i < size; i++) {
+    if (!holds(program, rank, buffer, index + i)) {
+      char name[128];
+      place.index += i;
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s holds nothing yet",
+                          pccl_place_name(program, place, 1, name, sizeof name));
+    }
+  }
+  *ref = (polyccl_ref){rank, buffer, index, size, program->operations.len};
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- operations ---- */
+
+/* 0: apart, 1: overlap in part, 2: the very same chunks. */
+static int overlap(const polyccl_program *program, pccl_place a, pccl_place b, int size) {
+  if (a.rank != b.rank) {
+    return 0;
+  }
+  int first = a.index, second = b.index;
+  if (a.buffer < POLYCCL_SCRATCH && b.buffer < POLYCCL_SCRATCH) {
+    first = pccl_collective_cell(&program->spec, a.rank, a.buffer == POLYCCL_OUTPUT, a.index);
+    second = pccl_collective_cell(&program->spec, b.rank, b.buffer == POLYCCL_OUTPUT, b.index);
+  } else if (a.buffer != b.buffer) {
+    return 0;
+  }
+  if (first == second) {
+    return 2;
+  }
+  return first < second + size && second < first + size ? 1 : 0;
+}
+
+static polyccl_result check_hints(polyccl_hints hints, polyccl_location at) {
+  enum { MOST = 65535 };
+  if (hints.channel > MOST || hints.send_tb > MOST || hints.recv_tb > MOST) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a channel or thread block above %d is out of range", MOST);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result add_operation(polyccl_program *program, pccl_operation operation, polyccl_location at,
+                                    polyccl_ref *ref) {
+  PCCL_TRY(check_hints(operation.hints, at));
+  operation.location = intern_location(program, at);
+  operation.parallel = program->parallel.data[program->parallel.len - 1];
+  if (operation.location < 0 || program->operations.len >= INT32_MAX ||
+      !pccl_vec_push(&program->operations, operation)) {
+    return pccl_no_memory("the program's operations");
+  }
+  uint64_t stamp = program->operations.len;
+  pccl_place dst = operation.dst;
+  for (int i = 0; i < operation.size; i++) {
+    *written_at(program, dst.rank, dst.buffer, dst.index + i) = stamp;
+  }
+  *ref = (polyccl_ref){dst.rank, dst.buffer, dst.index, operation.size, stamp};
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref *src, int rank, int buffer, int index,
+                                    polyccl_hints hints, polyccl_location at, polyccl_ref *ref) {
+  PCCL_TRY(check_ref(program, src, at));
+  pccl_place from = {src->rank, src->buffer, src->index}, to = {rank, buffer, index};
+  if (buffer < 0) {
+    to = (pccl_place){rank, src->buffer, src->index};
+  } else if (index < 0 && buffer >= POLYCCL_SCRATCH && buffer < POLYCCL_SCRATCH + (int)program->scratch.len &&
+             rank >= 0 && rank < program->config.ranks) {
+    to.index = buffer_chunks(program, rank, buffer);
+  } else if (index < 0) {
+    to.index = src->index;
+  }
+  PCCL_TRY(check_place(program, to, src->size, true, at));
+  switch (overlap(program, from, to, src->size)) {
+    case 1: {
+      char a[128], b[128];
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a copy from %s to %s overlaps itself",
+                          pccl_place_name(program, from, src->size, a, sizeof a),
+                          pccl_place_name(program, to, src->size, b, sizeof b));
+    }
+    case 2: /* where the chunk already is, as input is in place: nothing to do */
+      *ref = (polyccl_ref){to.rank, to.buffer, to.index, src->size, src->stamp};
+      return POLYCCL_SUCCESS;
+    default: break;
+  }
+  if (to.buffer >= POLYCCL_SCRATCH) {
+    PCCL_TRY(grow_scratch(program, to, src->size));
+  }
+  return add_operation(
+      program, (pccl_operation){.src = from, .dst = to, .size = src->size, .hints = hints, .kind = PCCL_COPY}, at, ref);
+}
+
+polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_ref *acc, const polyccl_ref *operand,
+                                      polyccl_hints hints, polyccl_location at, polyccl_ref *ref) {
+  PCCL_TRY(check_ref(program, acc, at));
+  PCCL_TRY(check_ref(program, operand, at));
+  if (!pccl_collective_reduces(program->config.collective)) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s does not reduce",
+                        polyccl_collective_name(program->config.collective));
+  }
+  char a[128], b[128];
+  pccl_place to = {acc->rank, acc->buffer, acc->index}, from = {operand->rank, operand->buffer, operand->index};
+  pccl_place_name(program, to, acc->size, a, sizeof a);
+  pccl_place_name(program, from, operand->size, b, sizeof b);
+  if (acc->size != operand->size) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot reduce %s (size %d) into %s (size %d): the sizes differ", b,
+                        operand->size, a, acc->size);
+  }
+  if (overlap(program, from, to, acc->size) != 0) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot reduce %s into %s: a chunk cannot be reduced with itself", b,
+                        a);
+  }
+  return add_operation(program,
+                       (pccl_operation){.src = from, .dst = to, .size = acc->size, .hints = hints, .kind = PCCL_REDUCE},
+                       at, ref);
+}
+
+/* ---- scopes ---- */
+
+static int64_t greatest_common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+polyccl_result polyccl_program_parallel_begin(polyccl_program *program, int instances, polyccl_location at) {
+  enum { MOST_PARTS = 1024 };
+  int64_t product = (int64_t)program->parallel.data[program->parallel.len - 1] * instances;
+  if (instances < 1 || product > MOST_PARTS) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "parallelize by %d is out of range (1 to %d in all)", instances,
+                        MOST_PARTS);
+  }
+  int64_t parts = program->refine / program->config.instances;
+  int64_t refine = parts / greatest_common_divisor(parts, product) * product * program->config.instances;
+  int64_t most = program->input > program->output ? program->input : program->output;
+  if (refine * most > POLYCCL_MAX_CHUNKS) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "parallelize cuts the buffers into %lld chunks (at most %d)",
+                        (long long)(refine * most), POLYCCL_MAX_CHUNKS);
+  }
+  if (!pccl_vec_push(&program->parallel, (int32_t)product)) {
+    return pccl_no_memory("a parallelize scope");
+  }
+  program->refine = (int32_t)refine;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_program_parallel_end(polyccl_program *program) {
+  if (program->parallel.len < 2) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "no parallelize scope is open");
+  }
+  program->parallel.len--;
+  return POLYCCL_SUCCESS;
+}

@@ -1,0 +1,71 @@
+/* The program's inside, for its own folder, the compiler and the pictures: a list of operations in the order they were
+ * written, after every reference was checked. */
+#ifndef PCCL_PROGRAM_PROGRAM_H
+#define PCCL_PROGRAM_PROGRAM_H
+
+#include <polyccl/program.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "program/collective.h"
+
+typedef struct pccl_place {
+  int32_t rank, buffer, index;
+} pccl_place;
+
+typedef enum pccl_operation_kind { PCCL_COPY = 0, PCCL_REDUCE } pccl_operation_kind;
+
+typedef struct pccl_operation {
+  pccl_place src, dst;
+  int32_t size;
+  int32_t location; /* index into locations */
+  int32_t parallel; /* product of the enclosing scopes' factors */
+  polyccl_hints hints;
+  uint8_t kind;
+} pccl_operation;
+
+typedef struct pccl_scratch {
+  char *name;
+  int32_t *length; /* [ranks] chunks in use */
+} pccl_scratch;
+
+typedef struct pccl_line {
+  int32_t file, line;
+} pccl_line;
+
+/* Of custom collectives; key = rank * output chunks + chunk. */
+typedef struct pccl_post_list {
+  int32_t leaf, leaves; /* in program->post_leaves */
+} pccl_post_list;
+
+struct polyccl_program {
+  polyccl_program_config config;
+  char *name;
+  pccl_collective_spec spec;
+  int input, output, cells; /* chunks per rank */
+  PCCL_VEC(pccl_operation) operations;
+  PCCL_VEC(pccl_scratch) scratch;
+  PCCL_VEC(pccl_line) locations;
+  PCCL_VEC(char *) files;
+  pccl_map line_index; /* file << 32 | line -> location */
+  /* per rank and buffer: 0 untouched, else 1 + the operation that wrote it last. [0] is user memory by cell. */
+  PCCL_VEC(uint64_t *) written;         /* [rank] */
+  PCCL_VEC(uint64_t *) scratch_written; /* [scratch * ranks + rank], each as long as scratch_room */
+  PCCL_VEC(int32_t) scratch_room;
+  PCCL_VEC(int32_t) parallel; /* stack of products */
+  int32_t refine;             /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
+  pccl_map absent;            /* rank * input + chunk */
+  pccl_map posts;             /* -> index into post_lists */
+  PCCL_VEC(pccl_post_list) post_lists;
+  PCCL_VEC(polyccl_leaf) post_leaves;
+};
+
+polyccl_location pccl_program_location(const polyccl_program *program, int32_t location);
+
+/* "rank 3 output[2]" or "rank 3 tmp[1..4]" into text (bytes at least 128); returns text. */
+const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes);
+
+/* What an input chunk of a custom collective holds at the start: true unless it was declared absent. */
+bool pccl_program_held(const polyccl_program *program, int rank, int chunk);
+
+#endif
