@@ -19,6 +19,18 @@ typedef struct pccl_op_traits {
 
 extern const pccl_op_traits pccl_ops[POLYCCL_STEP_OP_COUNT];
 
+/* The words that stand for a step's flags in the text format, in the order they are written; ends with a NULL word. */
+typedef struct pccl_flag_word {
+  const char *word;
+  uint8_t flag;
+} pccl_flag_word;
+
+extern const pccl_flag_word pccl_step_flags[];
+
+/* INVALID when an index of one array into another, or a number that must not be negative, is out of range: what every
+ * user of a plan that was not made here relies on before it looks further. */
+polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);
+
 /* The author's place of a step; {NULL, 0} when unknown. */
 polyccl_location pccl_step_location(const polyccl_plan *plan, const polyccl_step *step);
 

@@ -1,0 +1,184 @@
+/* Every file under tests/plans: *.plan there is canonical text and must come back byte for byte; those in bad-text
+ * begin with "# expect: LINE: MESSAGE" and must be refused so. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <polyccl/plan.h>
+
+#include "base/file.h"
+
+static char *plan_text(const polyccl_plan *plan, polyccl_format format, size_t *length) {
+  char *text = NULL;
+  FILE *memory = open_memstream(&text, length);
+  assert_non_null(memory);
+  polyccl_result result = polyccl_plan_write(plan, format, memory);
+  fclose(memory);
+  if (result != POLYCCL_SUCCESS) {
+    fail_msg("%s", polyccl_last_error());
+  }
+  return text;
+}
+
+static void check_good(const char *path) {
+  char *text, *written;
+  size_t length, written_length;
+  polyccl_plan *plan;
+  assert_int_equal(pccl_read_file(path, 1 << 20, &text, &length), POLYCCL_SUCCESS);
+  if (polyccl_plan_read(path, &plan) != POLYCCL_SUCCESS) {
+    fail_msg("%s", polyccl_last_error());
+  }
+  written = plan_text(plan, POLYCCL_FORMAT_PLAN, &written_length);
+  if (strcmp(text, written) != 0) {
+    fail_msg("%s comes back as\n%s", path, written);
+  }
+  free(text);
+  free(written);
+  polyccl_plan_destroy(plan);
+}
+
+static void check_bad(const char *path) {
+  static const char mark[] = "# expect: ";
+  char *text, expected[1024];
+  size_t length;
+  polyccl_plan *plan = NULL;
+  assert_int_equal(pccl_read_file(path, 1 << 20, &text, &length), POLYCCL_SUCCESS);
+  assert_int_equal(strncmp(text, mark, strlen(mark)), 0);
+  snprintf(expected, sizeof expected, "%s:%.*s", path, (int)strcspn(text + strlen(mark), "\n"), text + strlen(mark));
+  polyccl_result result = polyccl_plan_read(path, &plan);
+  if (result != POLYCCL_ERROR_INVALID || strncmp(polyccl_last_error(), expected, strlen(expected)) != 0) {
+    fail_msg("result %s, expected\n%s, found\n%s", polyccl_result_name(result), expected, polyccl_last_error());
+  }
+  assert_null(plan);
+  free(text);
+}
+
+static void walk(const char *folder, const char *ending, void (*check)(const char *path)) {
+  struct dirent **entry;
+  int count = scandir(folder, &entry, NULL, alphasort);
+  int seen = 0;
+  assert_true(count >= 0);
+  for (int i = 0; i < count; i++) {
+    char path[4096];
+    const char *dot = strrchr(entry[i]->d_name, '.');
+    if (dot != NULL && strcmp(dot, ending) == 0) {
+      snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
+      check(path);
+      seen++;
+    }
+    free(entry[i]);
+  }
+  free(entry);
+  assert_true(seen > 0);
+}
+
+static void good_text(void **state) {
+  (void)state;
+  walk(POLYCCL_SOURCE_DIR "/tests/plans", ".plan", check_good);
+}
+
+static void bad_text(void **state) {
+  (void)state;
+  walk(POLYCCL_SOURCE_DIR "/tests/plans/bad-text", ".plan", check_bad);
+}
+
+/* Blank lines, comments, CRLF, indentation and the order of header lines are free. */
+static void liberal_text(void **state) {
+  (void)state;
+  static const char text[] =
+      "\r\n# a comment\r\n  polyccl-plan 1 # the version\r\nchunks 1\r\n\r\n\tranks 1\r\ncollective AllReduce\r\n"
+      "name \"#1\"# so\r\nrank 0 scratch 0\r\ntb#\r\ncopy i0 o0 x1#end";
+  polyccl_plan *plan;
+  assert_int_equal(polyccl_plan_parse("text", text, sizeof text - 1, &plan), POLYCCL_SUCCESS);
+  assert_string_equal(plan->name, "#1");
+  assert_int_equal(plan->tbs, 1);
+  assert_int_equal(plan->steps, 1);
+  assert_int_equal(plan->step[0].op, POLYCCL_STEP_COPY);
+  assert_int_equal(plan->rank[0].input, 1);
+  polyccl_plan_destroy(plan);
+}
+
+/* The arrays mean what the text says. */
+static void read_fields(void **state) {
+  (void)state;
+  polyccl_plan *plan;
+  assert_int_equal(polyccl_plan_read(POLYCCL_SOURCE_DIR "/tests/plans/allreduce_2r.plan", &plan), POLYCCL_SUCCESS);
+  assert_int_equal(plan->collective, POLYCCL_ALLREDUCE);
+  assert_true(plan->inplace);
+  assert_int_equal(plan->protocol, POLYCCL_LL128);
+  assert_int_equal(plan->order, POLYCCL_TASK_MAJOR);
+  assert_int_equal(plan->fifo_depth, 2);
+  assert_int_equal(plan->min_bytes, 16);
+  assert_int_equal(plan->max_bytes, 1048576);
+  assert_int_equal(plan->redops, 1u << POLYCCL_SUM | 1u << POLYCCL_AVG);
+  assert_int_equal(plan->rank[0].scratch, 2);
+  assert_int_equal(plan->rank[0].tbs, 2);
+  assert_int_equal(plan->rank[1].tb, 2);
+  assert_int_equal(plan->connections, 2);
+  const polyccl_step *step = &plan->step[plan->tb[0].step + 1];
+  assert_int_equal(step->op, POLYCCL_STEP_RRCS);
+  assert_int_equal(step->src_buf, POLYCCL_BUF_SCRATCH);
+  assert_int_equal(step->dst_buf, POLYCCL_BUF_OUTPUT);
+  assert_int_equal(plan->connection[step->recv].src, 1);
+  assert_int_equal(plan->connection[step->recv].dst, 0);
+  assert_int_equal(plan->connection[step->send].src, 0);
+  assert_int_equal(step->waits, 2);
+  assert_int_equal(plan->wait[step->wait + 1].tb, 1);
+  assert_int_equal(plan->wait[step->wait + 1].step, 1);
+  assert_int_equal(plan->location[step->location].file, 1);
+  assert_int_equal(plan->location[step->location].line, 12);
+  polyccl_plan_destroy(plan);
+}
+
+/* A plan with an index out of range is refused, not followed. */
+static void ill_formed(void **state) {
+  (void)state;
+  polyccl_plan *plan;
+  char *text = NULL;
+  size_t length;
+  assert_int_equal(polyccl_plan_read(POLYCCL_SOURCE_DIR "/tests/plans/allreduce_2r.plan", &plan), POLYCCL_SUCCESS);
+  int32_t *broken[] = {&plan->step[0].send, &plan->step[1].wait,      &plan->step[0].location,
+                       &plan->rank[1].tbs,  &plan->location[0].file,  &plan->tb[1].step,
+                       &plan->tb[1].steps,  &plan->connection[0].dst, &plan->step[0].recv,
+                       &plan->wait[0].tb,   &plan->fifo_depth,        &plan->chunks,
+                       &plan->step[0].src,  &plan->rank[0].scratch};
+  for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+    for (int k = 0; k < 2; k++) {
+      int32_t kept = *broken[i];
+      bool may_be_high = broken[i] == &plan->wait[0].tb || broken[i] == &plan->fifo_depth ||
+                         broken[i] == &plan->step[0].src || broken[i] == &plan->rank[0].scratch;
+      *broken[i] = k == 0 || may_be_high ? -2 : INT32_MAX;
+      FILE *memory = open_memstream(&text, &length);
+      polyccl_result result = polyccl_plan_write(plan, POLYCCL_FORMAT_PLAN, memory);
+      fclose(memory);
+      free(text);
+      if (result != POLYCCL_ERROR_INVALID) {
+        fail_msg("field %zu, value %d: %s", i, *broken[i], polyccl_result_name(result));
+      }
+      *broken[i] = kept;
+    }
+  }
+  polyccl_plan_destroy(plan);
+}
+
+static void write_error(void **state) {
+  (void)state;
+  polyccl_plan *plan;
+  assert_int_equal(polyccl_plan_read(POLYCCL_SOURCE_DIR "/tests/plans/allreduce_2r.plan", &plan), POLYCCL_SUCCESS);
+  FILE *full = fopen("/dev/full", "w");
+  assert_non_null(full);
+  assert_int_equal(polyccl_plan_write(plan, POLYCCL_FORMAT_PLAN, full), POLYCCL_ERROR_SYSTEM);
+  fclose(full);
+  polyccl_plan_destroy(plan);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(good_text),   cmocka_unit_test(bad_text),   cmocka_unit_test(liberal_text),
+      cmocka_unit_test(read_fields), cmocka_unit_test(ill_formed), cmocka_unit_test(write_error),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
