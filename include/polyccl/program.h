@@ -95,6 +95,10 @@ POLYCCL_API polyccl_result polyccl_program_copy(polyccl_program *program, const 
 POLYCCL_API polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_ref *acc,
                                                   const polyccl_ref *operand, polyccl_hints hints, polyccl_location at,
                                                   polyccl_ref *ref);
+/* One reference from the lower of `a` and `b` to the end of the higher. Both must be fresh and lie in one buffer of one
+ * rank, and every chunk between them must hold something. */
+POLYCCL_API polyccl_result polyccl_program_group(polyccl_program *program, const polyccl_ref *a, const polyccl_ref *b,
+                                                 polyccl_location at, polyccl_ref *ref);
 /* What follows until the matching end is cut into `instances` parts that run beside one another (the paper's
  * parallelize). Scopes nest; their factors multiply. */
 POLYCCL_API polyccl_result polyccl_program_parallel_begin(polyccl_program *program, int instances, polyccl_location at);

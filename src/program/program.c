@@ -447,6 +447,21 @@ polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_re
                        at, ref);
 }
 
+polyccl_result polyccl_program_group(polyccl_program *program, const polyccl_ref *a, const polyccl_ref *b,
+                                     polyccl_location at, polyccl_ref *ref) {
+  PCCL_TRY(check_ref(program, a, at));
+  PCCL_TRY(check_ref(program, b, at));
+  if (a->rank != b->rank || a->buffer != b->buffer) {
+    char one[128], two[128];
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot group %s with %s: they lie in different buffers",
+                        pccl_place_name(program, (pccl_place){a->rank, a->buffer, a->index}, a->size, one, sizeof one),
+                        pccl_place_name(program, (pccl_place){b->rank, b->buffer, b->index}, b->size, two, sizeof two));
+  }
+  int32_t first = a->index < b->index ? a->index : b->index;
+  int32_t end = a->index + a->size > b->index + b->size ? a->index + a->size : b->index + b->size;
+  return polyccl_program_chunk(program, a->rank, a->buffer, first, end - first, at, ref);
+}
+
 /* ---- scopes ---- */
 
 static int64_t greatest_common_divisor(int64_t a, int64_t b) {

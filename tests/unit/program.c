@@ -143,6 +143,30 @@ static void scratch_grows_by_appending(void **state) {
   polyccl_program_destroy(p);
 }
 
+static void groups_join_fresh_references_of_one_buffer(void **state) {
+  (void)state;
+  polyccl_program *p = make(POLYCCL_ALLTOALL, 4, 1, false);
+  int scratch;
+  assert_int_equal(polyccl_program_scratch(p, "tmp", &scratch), POLYCCL_SUCCESS);
+  polyccl_ref first = copy(p, take(p, 0, POLYCCL_INPUT, 1), 1, scratch, 2, 2), group;
+  polyccl_ref second = copy(p, take(p, 0, POLYCCL_INPUT, 2), 1, scratch, 4, 3);
+  assert_int_equal(polyccl_program_group(p, &second, &first, at(4), &group), POLYCCL_ERROR_INVALID);
+  assert_string_equal(polyccl_last_error(), "t.lua:4: rank 1 tmp[3] holds nothing yet");
+  polyccl_ref between = copy(p, take(p, 0, POLYCCL_INPUT, 3), 1, scratch, 3, 5);
+  assert_int_equal(polyccl_program_group(p, &second, &first, at(6), &group), POLYCCL_SUCCESS);
+  assert_int_equal(group.rank, 1);
+  assert_int_equal(group.buffer, scratch);
+  assert_int_equal(group.index, 2);
+  assert_int_equal(group.size, 3);
+  copy(p, take(p, 2, POLYCCL_INPUT, 0), 1, scratch, 3, 7);
+  assert_int_equal(polyccl_program_group(p, &first, &between, at(8), &group), POLYCCL_ERROR_INVALID);
+  assert_non_null(strstr(polyccl_last_error(), "t.lua:8: stale chunk: rank 1 tmp[3] was overwritten at t.lua:7"));
+  polyccl_ref input = take(p, 1, POLYCCL_INPUT, 0);
+  assert_int_equal(polyccl_program_group(p, &first, &input, at(9), &group), POLYCCL_ERROR_INVALID);
+  assert_non_null(strstr(polyccl_last_error(), "they lie in different buffers"));
+  polyccl_program_destroy(p);
+}
+
 static void custom_conditions_are_checked(void **state) {
   (void)state;
   polyccl_program *p = make(POLYCCL_CUSTOM, 3, 1, false);
@@ -167,6 +191,7 @@ int main(void) {
       cmocka_unit_test(stale_references_are_errors),
       cmocka_unit_test(misuse_is_an_error_with_its_place),
       cmocka_unit_test(scratch_grows_by_appending),
+      cmocka_unit_test(groups_join_fresh_references_of_one_buffer),
       cmocka_unit_test(custom_conditions_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
