@@ -3,3 +3,6 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 
 polyccl_unit_test(svg)
 target_link_libraries(test_svg PRIVATE PkgConfig::EXPAT PkgConfig::JANSSON)
+
+polyccl_unit_test(trace)
+target_link_libraries(test_trace PRIVATE PkgConfig::JANSSON)
