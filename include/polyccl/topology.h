@@ -47,12 +47,14 @@ typedef struct polyccl_link {
 
 /* What a device does with one protocol. */
 typedef struct polyccl_protocol_model {
-  double copy_bandwidth; /* GB/s of payload that one thread block moves */
-  double efficiency;     /* payload / bytes on a link, in (0, 1]: LL sends a flag with every word */
-  double step_cost;      /* us that a step takes of its thread block besides its bytes */
-  double latency;        /* us from the sender's last byte to the receiver's start, besides the links' */
-  uint64_t slot_bytes;   /* payload of a FIFO slot: the most that one message carries */
-  int32_t fifo_depth;    /* slots per connection */
+  double copy_bandwidth;  /* GB/s of payload that one thread block moves */
+  double efficiency;      /* payload / bytes on a link, in (0, 1]: LL sends a flag with every word */
+  double step_cost;       /* us that a step takes of its thread block besides its bytes */
+  double latency;         /* us from the sender's last byte to the receiver's start, besides the links' */
+  double network_latency; /* us more where the message leaves the machine */
+  double launch_cost;     /* us before the first step of a call */
+  uint64_t slot_bytes;    /* payload of a FIFO slot: the most that one message carries */
+  int32_t fifo_depth;     /* slots per connection */
 } polyccl_protocol_model;
 
 /* A kind of device. Ranks of one vendor form a subcluster. */
@@ -60,10 +62,9 @@ typedef struct polyccl_device_model {
   char *name;   /* "A100-SXM4-40GB" */
   char *vendor; /* "nvidia", "amd", "cpu", ... */
   polyccl_protocol_model protocol[POLYCCL_PROTOCOL_COUNT];
-  double reduce_bandwidth;   /* GB/s of operand that one thread block adds to another */
+  double reduce_bandwidth;   /* GB/s of payload that one thread block moves where it also reduces */
   double local_bandwidth;    /* GB/s that all copies and reductions in the device's memory share */
-  double contention;         /* share by which a link's throughput falls per thread block beyond those that fill it */
-  double launch_cost;        /* us before the first step of a call */
+  double contention;         /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
   int32_t max_thread_blocks; /* per rank, resident at once */
   int32_t max_channels;      /* per connection pair */
   int32_t concurrent_blocks; /* thread blocks of a rank that truly run at once; 0: all of them */
@@ -91,9 +92,10 @@ typedef struct polyccl_topology {
 #define POLYCCL_MAX_NODES (1 << 20)
 #define POLYCCL_MAX_LINKS (1 << 22)
 
-/* `spec` is a synthetic string ("ndv4:2,nic=25"; polyccl_topology_synthetic() lists them), "host" (this machine, by
- * hwloc), or the path of a file: JSON, or the XML that NCCL writes to NCCL_TOPO_DUMP_FILE; "PATH:4" joins four of the
- * machine in the file by a network. A spec with a '/' or a '.' is a path. INVALID: one clear error with its place. */
+/* `spec` is a synthetic string ("ndv4:2,nic=25"; polyccl_topology_synthetic() lists them; "host" is this machine by
+ * hwloc), or the path of a file: JSON, or the XML that NCCL writes to NCCL_TOPO_DUMP_FILE. "PATH:4" joins four of the
+ * machine in the file by a network. What begins with the name of a shipped machine is that machine, all else a path.
+ * INVALID: one clear error with its place. */
 POLYCCL_API polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology);
 
 /* The same for JSON or XML text (told apart by the first character); `name` stands for it in messages. */
