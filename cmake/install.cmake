@@ -9,3 +9,5 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/polyccl)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/polyccl.pc.in polyccl.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/polyccl DESTINATION lib/python3/dist-packages
+        FILES_MATCHING PATTERN *.py)

@@ -1,0 +1,3 @@
+"""Older scripts import this beside the language's collectives; the same names serve both."""
+
+from .language.collectives import *

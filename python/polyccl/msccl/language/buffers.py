@@ -1,0 +1,4 @@
+"""Another name for the buffers' module."""
+
+from .buffer import BufferSlice
+from .ir import Buffer

@@ -1,0 +1,222 @@
+"""Programs: chunks, copies and reductions on the C builder."""
+
+from collections import namedtuple
+from ctypes import POINTER, byref, c_int, c_void_p
+
+from ._library import (CompileOptions, Error, Hints, Leaf, PlanData, ProgramConfig, ProgramSummary, RefData, check,
+                       library)
+from ._place import at, location
+from .plan import Plan
+
+INPUT, OUTPUT = "input", "output"
+_PLACEMENTS = {None: 0, True: 1, False: 2}
+
+Summary = namedtuple("Summary", "ranks chunks operations remote longest identical")
+Summary.__doc__ = """What the symbolic check found: ranks, chunks of a block as written, operations, those between ranks,
+the longest chain of dependencies, whether all ranks get the same bits."""
+
+
+def _number(value, what):
+    """The integer in `value`; Error for what is none, or does not fit C's int."""
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise Error(at(f"{what} must be a whole number, not {value!r}")) from None
+    if not -2**31 <= number < 2**31:
+        raise Error(at(f"{what} = {number} is out of range"))
+    return number
+
+
+def _parse(parse, name):
+    if not isinstance(name, str):
+        raise Error(at(f"expected a name, not {name!r}"))
+    value = c_int()
+    check(parse(name.encode("utf-8"), byref(value)))
+    return value.value
+
+
+class Ref:
+    """A reference to `size` consecutive chunks as they were when it was taken; stale once one was overwritten.
+
+    References are values: copy() and reduce() return new ones.
+    """
+
+    __slots__ = ("program", "buffer", "data")
+
+    def __init__(self, program, buffer, data):
+        self.program, self.buffer, self.data = program, buffer, data
+
+    @property
+    def rank(self):
+        return self.data.rank
+
+    @property
+    def index(self):
+        return self.data.index
+
+    @property
+    def size(self):
+        return self.data.size
+
+    def copy(self, rank, buffer=None, index=None, *, channel=-1, send_tb=-1, recv_tb=-1):
+        """Copies these chunks to `rank`. No buffer: the same buffer and index; no index: the same index, for scratch
+        appended at its end. Returns the reference to the copy."""
+        program, data = self.program, RefData()
+        number = -1 if buffer is None else program._buffer(buffer)
+        target = -1 if index is None else _number(index, "index")
+        if index is not None and target < 0:
+            raise Error(at(f"index {target} is negative"))
+        if buffer is None and index is not None:
+            number = self.data.buffer
+        check(library.program_copy(program._program, byref(self.data), _number(rank, "rank"), number, target,
+                                   _hints(channel, send_tb, recv_tb), location(), byref(data)))
+        return Ref(program, self.buffer if buffer is None else buffer, data)
+
+    def reduce(self, operand, *, channel=-1, send_tb=-1, recv_tb=-1):
+        """self += operand. Returns the reference to the sum, which lies where self does; self is stale now."""
+        if not isinstance(operand, Ref):
+            raise Error(at(f"reduce() takes a reference to chunks, not {operand!r}"))
+        if operand.program is not self.program:
+            raise Error(at("reduce() of a chunk of another program"))
+        program, data = self.program, RefData()
+        check(library.program_reduce(program._program, byref(self.data), byref(operand.data),
+                                     _hints(channel, send_tb, recv_tb), location(), byref(data)))
+        return Ref(program, self.buffer, data)
+
+    def split(self, parts):
+        """`parts` references of equal size, in order."""
+        parts = _number(parts, "parts")
+        if parts < 1 or self.size % parts != 0:
+            raise Error(at(f"{self.size} chunks cannot be split in {parts} equal parts"))
+        size, data = self.size // parts, self.data
+        return [Ref(self.program, self.buffer,
+                    RefData(data.rank, data.buffer, data.index + i * size, size, data.stamp)) for i in range(parts)]
+
+    def group(self, other):
+        """One reference from the lower of the two to the end of the higher, in one buffer."""
+        if not isinstance(other, Ref) or other.program is not self.program:
+            raise Error(at(f"group() takes a reference of the same program, not {other!r}"))
+        data = RefData()
+        check(library.program_group(self.program._program, byref(self.data), byref(other.data), location(),
+                                    byref(data)))
+        return Ref(self.program, self.buffer, data)
+
+    def __repr__(self):
+        return f"Ref(rank={self.rank}, buffer={self.buffer!r}, index={self.index}, size={self.size})"
+
+
+class _Parallel:
+    """The scope of Program.parallelize()."""
+
+    def __init__(self, program, instances):
+        self._target, self._instances = program, _number(instances, "instances")
+
+    def __enter__(self):
+        check(library.program_parallel_begin(self._target._program, self._instances, location()))
+        return self._target
+
+    def __exit__(self, kind, value, trace):
+        check(library.program_parallel_end(self._target._program))
+
+
+def _hints(channel, send_tb, recv_tb):
+    return Hints(_number(channel, "channel"), _number(send_tb, "send_tb"), _number(recv_tb, "recv_tb"))
+
+
+class Program:
+    """A program for one collective, built by chunk(), Ref.copy() and Ref.reduce().
+
+    collective: "allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce", "gather", "scatter",
+    "sendrecv" or "custom". chunks: per block, as in program.h. replication: "interleaved" or "batched" (of instances).
+    manual: thread blocks and channels are those given with each operation. bytes: (least, most) size of the larger
+    buffer that the program is meant for, most 0: no limit.
+    """
+
+    def __init__(self, collective, ranks, chunks, *, name=None, chunks_out=0, inplace=False, root=0, peer=0,
+                 protocol="Simple", instances=1, replication="interleaved", bytes=(0, 0), manual=False, fusion=True):
+        self._program = None
+        if replication not in ("interleaved", "batched"):
+            raise Error(at(f"unknown replication {replication!r} (known: interleaved, batched)"))
+        config = ProgramConfig(
+            name=None if name is None else str(name).encode("utf-8"),
+            collective=_parse(library.collective_parse, collective),
+            ranks=_number(ranks, "ranks"),
+            chunks=_number(chunks, "chunks"),
+            chunks_out=_number(chunks_out, "chunks_out"),
+            inplace=bool(inplace),
+            root=_number(root, "root"),
+            peer=_number(peer, "peer"),
+            protocol=_parse(library.protocol_parse, protocol),
+            instances=_number(instances, "instances"),
+            replication=int(replication == "batched"),
+            min_bytes=bytes[0],
+            max_bytes=bytes[1],
+            manual=bool(manual),
+            no_fusion=not fusion)
+        program = c_void_p()
+        _check_here(library.program_create(byref(config), byref(program)))
+        self._program, self._scratch = program, {}
+        self.collective, self.ranks, self.chunks, self.inplace = collective, ranks, chunks, bool(inplace)
+
+    def __del__(self):
+        if getattr(self, "_program", None):
+            library.program_destroy(self._program)
+            self._program = None
+
+    def _buffer(self, buffer):
+        """The builder's number of "input", "output" or a named scratch buffer."""
+        if buffer == INPUT:
+            return 0
+        if buffer == OUTPUT:
+            return 1
+        number = self._scratch.get(buffer)
+        if number is None:
+            if not isinstance(buffer, str) or not buffer:
+                raise Error(at(f"a buffer is \"input\", \"output\" or the name of a scratch buffer, not {buffer!r}"))
+            value = c_int()
+            _check_here(library.program_scratch(self._program, buffer.encode("utf-8"), byref(value)))
+            number = self._scratch[buffer] = value.value
+        return number
+
+    def chunk(self, rank, buffer, index=0, size=1):
+        """A reference to `size` chunks from `index` on."""
+        data = RefData()
+        check(library.program_chunk(self._program, _number(rank, "rank"), self._buffer(buffer), _number(index, "index"),
+                                    _number(size, "size"), location(), byref(data)))
+        return Ref(self, buffer, data)
+
+    def parallelize(self, instances):
+        """`with program.parallelize(4):` what stands inside runs as 4 instances on parts of the chunks."""
+        return _Parallel(self, instances)
+
+    def pre(self, rank, chunk, held):
+        """Custom: whether input chunk `chunk` of `rank` holds something at the start (default: all do)."""
+        _check_here(library.program_pre(self._program, _number(rank, "rank"), _number(chunk, "chunk"), bool(held)))
+
+    def post(self, rank, chunk, leaves):
+        """Custom: output chunk `chunk` of `rank` must hold the reduction of `leaves`, pairs (rank, input chunk)."""
+        pairs = [(_number(r, "rank"), _number(c, "chunk")) for r, c in leaves]
+        array = (Leaf * len(pairs))(*pairs)
+        _check_here(library.program_post(self._program, _number(rank, "rank"), _number(chunk, "chunk"), array,
+                                         len(pairs)))
+
+    def check(self):
+        """Proves that every output chunk holds exactly its contributions; Error with the first that does not."""
+        summary = ProgramSummary()
+        check(library.program_check(self._program, byref(summary)))
+        return Summary(*(getattr(summary, name) for name in Summary._fields))
+
+    def compile(self, *, inplace=None, verify=True):
+        """The plan. inplace True or False asks for a placement other than the program's own."""
+        options = CompileOptions(placement=_PLACEMENTS[inplace], no_verify=not verify)
+        plan = POINTER(PlanData)()
+        check(library.compile(self._program, byref(options), byref(plan)))
+        return Plan(plan)
+
+
+def _check_here(result):
+    """For calls that take no place: the message gets the author's."""
+    try:
+        check(result)
+    except Error as error:
+        raise Error(at(str(error)), error.kind) from None
