@@ -11,6 +11,8 @@ typedef struct tool {
 } tool;
 
 static const tool tools[] = {
+    {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
+     pccl_tool_check},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };

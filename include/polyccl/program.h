@@ -99,6 +99,17 @@ POLYCCL_API polyccl_result polyccl_program_reduce(polyccl_program *program, cons
  * rank, and every chunk between them must hold something. */
 POLYCCL_API polyccl_result polyccl_program_group(polyccl_program *program, const polyccl_ref *a, const polyccl_ref *b,
                                                  polyccl_location at, polyccl_ref *ref);
+
+/* What the reference's chunk `index` (0: its first) holds: the input chunks in it, sorted, each as often as it counts.
+ * Sets *count; fills leaves[0 .. min(count, capacity)). */
+POLYCCL_API polyccl_result polyccl_program_origins(polyccl_program *program, const polyccl_ref *ref, int index,
+                                                   polyccl_location at, polyccl_leaf *leaves, size_t capacity,
+                                                   size_t *count);
+/* Where the collective wants what that chunk holds: output chunks as pairs (rank, index), sorted. A chunk whose parts
+ * belong to different places has none. */
+POLYCCL_API polyccl_result polyccl_program_destinations(polyccl_program *program, const polyccl_ref *ref, int index,
+                                                        polyccl_location at, polyccl_leaf *places, size_t capacity,
+                                                        size_t *count);
 /* What follows until the matching end is cut into `instances` parts that run beside one another (the paper's
  * parallelize). Scopes nest; their factors multiply. */
 POLYCCL_API polyccl_result polyccl_program_parallel_begin(polyccl_program *program, int instances, polyccl_location at);

@@ -84,3 +84,14 @@ polyccl_result pccl_prefix(polyccl_result result, const char *format, ...) {
   memcpy(last_error, message, strlen(message) + 1);
   return result;
 }
+
+polyccl_result pccl_suffix(polyccl_result result, const char *format, ...) {
+  char message[MESSAGE_BYTES];
+  size_t end = append_format(message, 0, "%s", last_error);
+  va_list arguments;
+  va_start(arguments, format);
+  append(message, end, format, arguments);
+  va_end(arguments);
+  memcpy(last_error, message, strlen(message) + 1);
+  return result;
+}

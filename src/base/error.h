@@ -22,6 +22,9 @@ polyccl_result pccl_fail_errno(const char *format, ...) __attribute__((format(pr
 /* Puts text in front of the stored message (a file's name around a reader's error, say). Returns `result`. */
 polyccl_result pccl_prefix(polyccl_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* Puts text behind it. */
+polyccl_result pccl_suffix(polyccl_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
 #define PCCL_TRY(call)                        \
   do {                                        \
     polyccl_result pccl_try_result = (call);  \

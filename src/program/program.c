@@ -92,6 +92,7 @@ void polyccl_program_destroy(polyccl_program *program) {
   pccl_vec_free(&program->parallel);
   pccl_vec_free(&program->post_lists);
   pccl_vec_free(&program->post_leaves);
+  pccl_contents_free(program->contents);
   pccl_map_free(&program->line_index);
   pccl_map_free(&program->absent);
   pccl_map_free(&program->posts);
@@ -311,7 +312,7 @@ static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, i
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at) {
+polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at) {
   pccl_place place = {ref->rank, ref->buffer, ref->index};
   PCCL_TRY(check_place(program, place, ref->size, false, at));
   for (int i = 0; i < ref->size; i++) {
@@ -392,7 +393,7 @@ static polyccl_result add_operation(polyccl_program *program, pccl_operation ope
 
 polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref *src, int rank, int buffer, int index,
                                     polyccl_hints hints, polyccl_location at, polyccl_ref *ref) {
-  PCCL_TRY(check_ref(program, src, at));
+  PCCL_TRY(pccl_program_check_ref(program, src, at));
   pccl_place from = {src->rank, src->buffer, src->index}, to = {rank, buffer, index};
   if (buffer < 0) {
     to = (pccl_place){rank, src->buffer, src->index};
@@ -424,8 +425,8 @@ polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref 
 
 polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_ref *acc, const polyccl_ref *operand,
                                       polyccl_hints hints, polyccl_location at, polyccl_ref *ref) {
-  PCCL_TRY(check_ref(program, acc, at));
-  PCCL_TRY(check_ref(program, operand, at));
+  PCCL_TRY(pccl_program_check_ref(program, acc, at));
+  PCCL_TRY(pccl_program_check_ref(program, operand, at));
   if (!pccl_collective_reduces(program->config.collective)) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s does not reduce",
                         polyccl_collective_name(program->config.collective));
@@ -449,8 +450,8 @@ polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_re
 
 polyccl_result polyccl_program_group(polyccl_program *program, const polyccl_ref *a, const polyccl_ref *b,
                                      polyccl_location at, polyccl_ref *ref) {
-  PCCL_TRY(check_ref(program, a, at));
-  PCCL_TRY(check_ref(program, b, at));
+  PCCL_TRY(pccl_program_check_ref(program, a, at));
+  PCCL_TRY(pccl_program_check_ref(program, b, at));
   if (a->rank != b->rank || a->buffer != b->buffer) {
     char one[128], two[128];
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot group %s with %s: they lie in different buffers",

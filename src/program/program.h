@@ -58,12 +58,18 @@ struct polyccl_program {
   pccl_map posts;             /* -> index into post_lists */
   PCCL_VEC(pccl_post_list) post_lists;
   PCCL_VEC(polyccl_leaf) post_leaves;
+  struct pccl_contents *contents; /* of all chunks, as far as origins were asked for (origins.c) */
 };
 
 polyccl_location pccl_program_location(const polyccl_program *program, int32_t location);
 
 /* "rank 3 output[2]" or "rank 3 tmp[1..4]" into text (bytes at least 128); returns text. */
 const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes);
+
+/* INVALID for a reference that is out of range or stale. */
+polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
+
+void pccl_contents_free(struct pccl_contents *contents); /* NULL is fine */
 
 /* What an input chunk of a custom collective holds at the start: true unless it was declared absent. */
 bool pccl_program_held(const polyccl_program *program, int rank, int chunk);

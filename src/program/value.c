@@ -42,15 +42,13 @@ int32_t pccl_value_reduce(pccl_values *values, int32_t left, int32_t right) {
 
 enum { LISTED = 4, EXPANSION_LIMIT = 1 << 22 };
 
-typedef PCCL_VEC(polyccl_leaf) leaves;
-
 static int compare(const void *a, const void *b) {
   const polyccl_leaf *x = a, *y = b;
   return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : (x->chunk > y->chunk) - (x->chunk < y->chunk);
 }
 
 /* All leaves below `value`, with repetition; false: too many, or no memory. */
-static bool expand(const pccl_values *values, int32_t value, leaves *out) {
+static bool expand(const pccl_values *values, int32_t value, pccl_leaves *out) {
   PCCL_VEC(int32_t) stack = {0};
   bool ok = pccl_vec_push(&stack, value);
   while (ok && stack.len > 0) {
@@ -65,7 +63,16 @@ static bool expand(const pccl_values *values, int32_t value, leaves *out) {
   return ok;
 }
 
-static size_t run_length(const leaves *list, size_t at) {
+bool pccl_value_leaves(const pccl_values *values, int32_t value, pccl_leaves *out) {
+  if (!expand(values, value, out)) {
+    pccl_vec_free(out);
+    return false;
+  }
+  qsort(out->data, out->len, sizeof *out->data, compare);
+  return true;
+}
+
+static size_t run_length(const pccl_leaves *list, size_t at) {
   size_t end = at + 1;
   while (end < list->len && compare(&list->data[end], &list->data[at]) == 0) {
     end++;
@@ -74,7 +81,7 @@ static size_t run_length(const leaves *list, size_t at) {
 }
 
 /* Merges two sorted multisets and lists where they differ. */
-static bool list_differences(const leaves *has, const leaves *wants, pccl_text *text) {
+static bool list_differences(const pccl_leaves *has, const pccl_leaves *wants, pccl_text *text) {
   pccl_text lacks = {0}, extra = {0};
   size_t i = 0, j = 0, extras = 0, lacking = 0;
   while (i < has->len || j < wants->len) {
@@ -105,7 +112,7 @@ static bool list_differences(const leaves *has, const leaves *wants, pccl_text *
 
 bool pccl_value_difference(const pccl_values *values, int32_t value, const polyccl_leaf *wanted, size_t count,
                            int ranks, pccl_text *text) {
-  leaves has = {0}, wants = {0};
+  pccl_leaves has = {0}, wants = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < count; i++) {
     if (wanted[i].rank >= 0) {

@@ -35,6 +35,11 @@ static inline bool pccl_sum_equal(pccl_sum a, pccl_sum b) { return a.low == b.lo
 int32_t pccl_value_leaf(pccl_values *values, polyccl_leaf leaf);
 int32_t pccl_value_reduce(pccl_values *values, int32_t left, int32_t right);
 
+typedef PCCL_VEC(polyccl_leaf) pccl_leaves;
+
+/* All leaves of `value`, sorted, with repetition; false: more than some millions, or no memory. The caller frees. */
+bool pccl_value_leaves(const pccl_values *values, int32_t value, pccl_leaves *out);
+
 /* Says how `value` differs from the wanted leaves, sorted or not: "has 2x rank 1 chunk 2, lacks rank 0 chunk 2".
  * wanted with rank -1 means chunk .chunk of each of `ranks` ranks (count must be 1 then). Bounded: at most a few
  * differences are listed. value PCCL_NOTHING: "holds nothing". False and no text when they are equal. */

@@ -1,0 +1,47 @@
+/* Reading what a program passes, strictly: whole numbers only, no text for numbers, no unknown keys. Every function
+ * raises an error with the author's line where a value is wrong. */
+#ifndef PCCL_LANGUAGE_ARGUMENTS_H
+#define PCCL_LANGUAGE_ARGUMENTS_H
+
+#include <lua.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "language/sandbox.h"
+
+/* Raises "file:line: message"; does not return, the result is for `return pccl_lua_fail(...)`. */
+int pccl_lua_fail(lua_State *lua, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Raises for a result other than success; the message is polyccl_last_error(), which has its place if it starts with
+ * one (`placed`), else the author's line is put in front. */
+void pccl_lua_check(lua_State *lua, polyccl_result result, bool placed);
+
+/* "rank 3", "table", "the text "x"": a value for messages; valid until the next call. */
+const char *pccl_lua_describe(lua_State *lua, int at, char *text, size_t bytes);
+
+/* The whole number at stack place `at`; `what` names it in messages. 2.0 is whole, "2" is not a number. */
+int pccl_lua_int(lua_State *lua, int at, const char *what);
+
+/* A table of named values, each read at most once; pccl_fields_end() raises for those that no one asked for. */
+typedef struct pccl_fields {
+  lua_State *lua;
+  int table;        /* stack place, 0: no table, every field is absent */
+  const char *what; /* "allreduce" */
+  const char *known[24];
+  int count;
+} pccl_fields;
+
+/* Raises when the value at `at` is no table (none and nil count as an empty one where `optional`). */
+pccl_fields pccl_fields_begin(lua_State *lua, int at, const char *what, bool optional);
+int pccl_fields_int(pccl_fields *fields, const char *name, int preset);
+int pccl_fields_required_int(pccl_fields *fields, const char *name);
+bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset);
+/* NULL when absent. Valid as long as the table. */
+const char *pccl_fields_text(pccl_fields *fields, const char *name);
+/* A number of bytes: whole, or text such as "64k". */
+size_t pccl_fields_bytes(pccl_fields *fields, const char *name);
+/* Pushes the function and returns true, or pushes nothing. */
+bool pccl_fields_function(pccl_fields *fields, const char *name);
+void pccl_fields_end(pccl_fields *fields);
+
+#endif

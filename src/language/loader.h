@@ -1,0 +1,48 @@
+/* One program being read: its sandbox, its parameters, the program it builds, the files it came from. */
+#ifndef PCCL_LANGUAGE_LOADER_H
+#define PCCL_LANGUAGE_LOADER_H
+
+#include <polyccl/language.h>
+
+#include "base/vec.h"
+#include "language/sandbox.h"
+
+typedef struct pccl_param_entry {
+  char *name, *value, *preset, *help;
+} pccl_param_entry;
+
+typedef struct pccl_loader {
+  pccl_sandbox box; /* first: a sandbox of this kind is a loader */
+  const polyccl_param *given;
+  size_t given_count;
+  PCCL_VEC(pccl_param_entry) asked; /* by param(), in that order */
+  polyccl_program *program;         /* NULL until the collective is declared */
+  char declared[PCCL_SANDBOX_PATH]; /* where that was, "file:line" */
+  char name[128];                   /* of the program, where it gives itself none: the file's without .lua */
+  char prefix[PCCL_SANDBOX_PATH];   /* the path up to the file's name, for messages about helpers */
+  char *folder;                     /* real path of the program's folder; NULL: require finds built-in modules only */
+  /* For a reference's methods and fields without a look-up by name (reference.c). */
+  const void *ref_metatable, *buffer_metatable;
+  const char *field_names[4];
+} pccl_loader;
+
+static inline pccl_loader *pccl_loader_of(lua_State *lua) { return (pccl_loader *)pccl_sandbox_of(lua); }
+
+/* Adds globals to a fresh state, one file each. */
+void pccl_open_params(lua_State *lua);      /* param */
+void pccl_open_collectives(lua_State *lua); /* allreduce ... custom */
+void pccl_open_references(lua_State *lua);  /* chunk, group, parallelize, scratch, input, output */
+void pccl_open_require(lua_State *lua);     /* require */
+
+/* The program, or an error that says to declare the collective first. */
+polyccl_program *pccl_loader_program(lua_State *lua, const char *function);
+
+/* Compiles text as a function and pushes it; bytecode is refused. `name`: the path for messages. False: the error
+ * message is pushed instead. */
+bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length);
+
+/* polyccl_program_load() on text in memory; `folder` as in the loader. */
+polyccl_result pccl_program_load_text(const char *name, const char *text, size_t length, const char *folder,
+                                      const polyccl_param *params, size_t count, polyccl_program **program);
+
+#endif

@@ -1,0 +1,141 @@
+/* require "a.b": the module built in under that name, else the file a/b.lua in the program's folder or below it. */
+#include <lauxlib.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "language/arguments.h"
+#include "language/builtin.h"
+#include "language/loader.h"
+
+enum { MOST_SOURCE = 16 << 20, MOST_NAME = 200 };
+
+bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length) {
+  if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte-order mark */
+    text += 3;
+    length -= 3;
+  }
+  if (length > 0 && text[0] == '#') { /* a line for the shell; its end stays, so that line numbers hold */
+    const char *end = memchr(text, '\n', length);
+    length = end != NULL ? length - (size_t)(end - text) : 0;
+    text = end != NULL ? end : text;
+  }
+  lua_pushfstring(lua, name[0] == '=' ? "%s" : "@%s", name);
+  int status = luaL_loadbufferx(lua, text, length, lua_tostring(lua, -1), "t");
+  lua_remove(lua, -2);
+  if (status == LUA_ERRMEM) { /* may not be caught */
+    pccl_sandbox *box = pccl_sandbox_of(lua);
+    box->stop = box->refused;
+  }
+  return status == LUA_OK;
+}
+
+/* Letters, digits, _ and - in parts separated by single dots. */
+static bool good_name(const char *name, size_t length) {
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  return length > 0 && length <= MOST_NAME && strspn(name, allowed) == length && name[0] != '.' &&
+         name[length - 1] != '.' && strstr(name, "..") == NULL;
+}
+
+/* The real path of an ordinary file inside the folder, whatever links lead there; NULL: none. The caller frees it. */
+static char *find_inside(const char *folder, const char *path, bool *outside) {
+  char *real = realpath(path, NULL);
+  size_t length = strlen(folder);
+  if (real == NULL) {
+    return NULL;
+  }
+  bool inside = strncmp(real, folder, length) == 0 && (real[length] == '/' || strcmp(folder, "/") == 0);
+  struct stat status;
+  if (!inside || stat(real, &status) != 0 || !S_ISREG(status.st_mode)) {
+    *outside = !inside;
+    free(real);
+    return NULL;
+  }
+  return real;
+}
+
+/* Pushes the module's main function. */
+static void load_file(lua_State *lua, const char *name) {
+  pccl_loader *loader = pccl_loader_of(lua);
+  if (loader->folder == NULL) {
+    pccl_lua_fail(lua, "require: there is no module \"%s\" (a program that is not a file finds built-in ones only)",
+                  name);
+  }
+  char path[PATH_MAX], file[MOST_NAME + 8];
+  snprintf(file, sizeof file, "%s.lua", name);
+  for (char *at = file; *at != '\0' && at < file + strlen(name); at++) {
+    *at = *at == '.' ? '/' : *at;
+  }
+  int need = snprintf(path, sizeof path, "%s/%s", loader->folder, file);
+  const char *shown = lua_pushfstring(lua, "%s%s", loader->prefix, file);
+  bool outside = false;
+  char *real = need < (int)sizeof path ? find_inside(loader->folder, path, &outside) : NULL;
+  if (real == NULL) {
+    pccl_lua_fail(lua, "require: there is no module \"%s\" (%s %s)", name, shown,
+                  outside ? "leads out of the program's folder" : "is not a file");
+  }
+  char *text = NULL;
+  size_t length = 0;
+  polyccl_result result = pccl_read_file(real, MOST_SOURCE, &text, &length);
+  free(real);
+  pccl_lua_check(lua, result, false);
+  bool ok = pccl_load_text(lua, shown, text, length);
+  free(text);
+  if (!ok) {
+    lua_error(lua);
+  }
+}
+
+/* Upvalue 1: the modules that are loaded, by name; false while one is being loaded. */
+static int require(lua_State *lua) {
+  char described[80];
+  size_t length = 0;
+  const char *name = lua_type(lua, 1) == LUA_TSTRING ? lua_tolstring(lua, 1, &length) : "";
+  if (!good_name(name, length)) {
+    return pccl_lua_fail(lua,
+                         "require: wants a module's name such as \"helpers\" or \"lib.ring\" (letters, digits, _ and "
+                         "-, with . between folders), not %s",
+                         pccl_lua_describe(lua, 1, described, sizeof described));
+  }
+  lua_settop(lua, 1);
+  lua_pushvalue(lua, 1);
+  switch (lua_rawget(lua, lua_upvalueindex(1))) {
+    case LUA_TNIL: lua_pop(lua, 1); break;
+    case LUA_TLIGHTUSERDATA: return pccl_lua_fail(lua, "require: module \"%s\" requires itself", name);
+    default: return 1;
+  }
+  size_t built_length = 0;
+  const char *built = pccl_builtin_module(name, &built_length);
+  if (built != NULL) {
+    char shown[MOST_NAME + 16];
+    snprintf(shown, sizeof shown, "=%s", name);
+    if (!pccl_load_text(lua, shown, built, built_length)) {
+      return lua_error(lua);
+    }
+  } else {
+    load_file(lua, name);
+  }
+  lua_pushvalue(lua, 1);
+  lua_pushlightuserdata(lua, lua);
+  lua_rawset(lua, lua_upvalueindex(1));
+  lua_pushvalue(lua, 1);
+  lua_call(lua, 1, 1);
+  if (lua_isnil(lua, -1)) {
+    lua_pop(lua, 1);
+    lua_pushboolean(lua, 1);
+  }
+  lua_pushvalue(lua, 1);
+  lua_pushvalue(lua, -2);
+  lua_rawset(lua, lua_upvalueindex(1));
+  return 1;
+}
+
+void pccl_open_require(lua_State *lua) {
+  lua_newtable(lua);
+  lua_pushcclosure(lua, require, 1);
+  lua_setglobal(lua, "require");
+}

@@ -1,0 +1,190 @@
+/* What chunks hold while the program is being written, for authors who ask. The operations are followed symbolically
+ * as far as the last question, so that a program that never asks pays nothing and one that asks often pays once. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "program/program.h"
+#include "program/value.h"
+
+typedef struct pccl_contents {
+  pccl_values values;
+  pccl_map held; /* slot -> value */
+  size_t done;   /* operations followed */
+} pccl_contents;
+
+void pccl_contents_free(pccl_contents *contents) {
+  if (contents != NULL) {
+    pccl_vec_free(&contents->values);
+    pccl_map_free(&contents->held);
+    free(contents);
+  }
+}
+
+/* A number for each chunk; user memory by cell. */
+static uint64_t slot_of(const polyccl_program *program, int rank, int buffer, int index) {
+  int place = buffer;
+  if (buffer < POLYCCL_SCRATCH) {
+    place = 0;
+    index = pccl_collective_cell(&program->spec, rank, buffer == POLYCCL_OUTPUT, index);
+  }
+  return ((uint64_t)place * (uint64_t)program->config.ranks + (uint64_t)rank) << 22 | (uint64_t)index;
+}
+
+/* The value in the slot; a chunk of user memory that no operation wrote holds its own input. -1: no memory. */
+static int32_t value_in(polyccl_program *program, pccl_place place) {
+  pccl_contents *contents = program->contents;
+  uint64_t slot = slot_of(program, place.rank, place.buffer, place.index);
+  uint64_t *found = pccl_map_get(&contents->held, slot);
+  if (found != NULL) {
+    return (int32_t)*found;
+  }
+  int input = place.index;
+  if (place.buffer == POLYCCL_OUTPUT) { /* in place, since it holds something */
+    input = pccl_collective_cell(&program->spec, place.rank, true, place.index) -
+            pccl_collective_cell(&program->spec, place.rank, false, 0);
+  }
+  int32_t value = pccl_value_leaf(&contents->values, (polyccl_leaf){place.rank, input});
+  if (value < 0 || pccl_map_put(&contents->held, slot, (uint64_t)value, NULL) == NULL) {
+    return -1;
+  }
+  return value;
+}
+
+static bool follow(polyccl_program *program, const pccl_operation *operation) {
+  pccl_contents *contents = program->contents;
+  for (int i = 0; i < operation->size; i++) {
+    pccl_place src = operation->src, dst = operation->dst;
+    src.index += i;
+    dst.index += i;
+    int32_t value = value_in(program, src);
+    if (value >= 0 && operation->kind == PCCL_REDUCE) {
+      int32_t before = value_in(program, dst);
+      value = before >= 0 ? pccl_value_reduce(&contents->values, before, value) : -1;
+    }
+    uint64_t *slot = value < 0 ? NULL
+                               : pccl_map_put(&contents->held, slot_of(program, dst.rank, dst.buffer, dst.index),
+                                              (uint64_t)value, NULL);
+    if (slot == NULL) {
+      return false;
+    }
+    *slot = (uint64_t)value;
+  }
+  return true;
+}
+
+static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
+                                pccl_leaves *leaves) {
+  PCCL_TRY(pccl_program_check_ref(program, ref, at));
+  if (index < 0 || index >= ref->size) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "chunk %d of a reference to %d chunk%s is out of range", index,
+                        ref->size, ref->size == 1 ? "" : "s");
+  }
+  if (program->contents == NULL) {
+    program->contents = pccl_zeroed(1, sizeof *program->contents);
+  }
+  bool ok = program->contents != NULL;
+  for (; ok && program->contents->done < program->operations.len; program->contents->done++) {
+    ok = follow(program, &program->operations.data[program->contents->done]);
+    if (!ok) {
+      break;
+    }
+  }
+  int32_t value = ok ? value_in(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
+  if (value < 0 || !pccl_value_leaves(&program->contents->values, value, leaves)) {
+    return pccl_no_memory("the origins of a chunk");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static void hand_out(const polyccl_leaf *from, size_t length, polyccl_leaf *to, size_t capacity, size_t *count) {
+  for (size_t i = 0; i < length && i < capacity; i++) {
+    to[i] = from[i];
+  }
+  *count = length;
+}
+
+polyccl_result polyccl_program_origins(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
+                                       polyccl_leaf *leaves, size_t capacity, size_t *count) {
+  pccl_leaves found = {0};
+  PCCL_TRY(leaves_of(program, ref, index, at, &found));
+  hand_out(found.data, found.len, leaves, capacity, count);
+  pccl_vec_free(&found);
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- destinations ---- */
+
+/* Output chunk `chunk` of every rank. */
+static bool on_all_ranks(const polyccl_program *program, int chunk, pccl_leaves *places) {
+  bool ok = true;
+  for (int rank = 0; ok && rank < program->config.ranks; rank++) {
+    ok = pccl_vec_push(places, (polyccl_leaf){rank, chunk});
+  }
+  return ok;
+}
+
+/* Output chunks whose declaration names the leaf. */
+static bool declared_places(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
+  bool ok = true;
+  for (int rank = 0; ok && rank < program->config.ranks; rank++) {
+    for (int chunk = 0; ok && chunk < program->output; chunk++) {
+      uint64_t *found = pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output + (uint64_t)chunk);
+      pccl_post_list list = found != NULL ? program->post_lists.data[*found] : (pccl_post_list){0, 0};
+      for (int i = 0; ok && i < list.leaves; i++) {
+        polyccl_leaf wanted = program->post_leaves.data[list.leaf + i];
+        if (wanted.rank == leaf.rank && wanted.chunk == leaf.chunk) {
+          ok = pccl_vec_push(places, (polyccl_leaf){rank, chunk});
+          break;
+        }
+      }
+    }
+  }
+  return ok;
+}
+
+/* The inverse of pccl_collective_post(): the output chunks that want the leaf. */
+static bool places_of(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
+  const polyccl_program_config *config = &program->config;
+  int block = leaf.chunk / config->chunks, inner = leaf.chunk % config->chunks;
+  int gathered = leaf.rank * config->chunks + inner;
+  switch (config->collective) {
+    case POLYCCL_ALLREDUCE: return on_all_ranks(program, leaf.chunk, places);
+    case POLYCCL_BROADCAST: return leaf.rank != config->root || on_all_ranks(program, leaf.chunk, places);
+    case POLYCCL_ALLGATHER: return on_all_ranks(program, gathered, places);
+    case POLYCCL_REDUCE: return pccl_vec_push(places, (polyccl_leaf){config->root, leaf.chunk});
+    case POLYCCL_GATHER: return pccl_vec_push(places, (polyccl_leaf){config->root, gathered});
+    case POLYCCL_REDUCE_SCATTER: return pccl_vec_push(places, (polyccl_leaf){block, inner});
+    case POLYCCL_ALLTOALL: return pccl_vec_push(places, (polyccl_leaf){block, gathered});
+    case POLYCCL_SCATTER: return leaf.rank != config->root || pccl_vec_push(places, (polyccl_leaf){block, inner});
+    case POLYCCL_SENDRECV:
+      return leaf.rank != config->root || pccl_vec_push(places, (polyccl_leaf){config->peer, leaf.chunk});
+    case POLYCCL_CUSTOM: return declared_places(program, leaf, places);
+    case POLYCCL_COLLECTIVE_COUNT: break;
+  }
+  return true;
+}
+
+static bool same(const pccl_leaves *a, const pccl_leaves *b) {
+  bool equal = a->len == b->len;
+  for (size_t i = 0; equal && i < a->len; i++) {
+    equal = a->data[i].rank == b->data[i].rank && a->data[i].chunk == b->data[i].chunk;
+  }
+  return equal;
+}
+
+polyccl_result polyccl_program_destinations(polyccl_program *program, const polyccl_ref *ref, int index,
+                                            polyccl_location at, polyccl_leaf *places, size_t capacity, size_t *count) {
+  pccl_leaves origins = {0}, first = {0};
+  PCCL_TRY(leaves_of(program, ref, index, at, &origins));
+  bool ok = places_of(program, origins.data[0], &first), one_place = true;
+  for (size_t i = 1; ok && one_place && i < origins.len; i++) {
+    pccl_leaves other = {0};
+    ok = places_of(program, origins.data[i], &other);
+    one_place = same(&first, &other);
+    pccl_vec_free(&other);
+  }
+  hand_out(first.data, ok && one_place ? first.len : 0, places, capacity, count);
+  pccl_vec_free(&origins);
+  pccl_vec_free(&first);
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("the destinations of a chunk");
+}

@@ -1,0 +1,66 @@
+--- case: a ring of three
+-- param: ranks=3
+-- expect: allreduce, ranks 3, chunks 3, steps 12, hops 4, identical yes, in place yes
+local n = param("ranks", 8)
+allreduce { ranks = n, chunks = n, inplace = true }
+for c = 0, n - 1 do
+  local at = chunk((c + 1) % n, input, c)
+  for s = 2, n do at = chunk((c + s) % n, input, c):reduce(at) end
+  for s = 1, n - 1 do at = at:copy((at.rank + 1) % n) end
+end
+
+--- case: a reference knows where it is
+-- expect: right
+allgather { ranks = 2 }
+local mine = chunk(1, input, 0)
+assert(mine.rank == 1 and mine.buffer == input and mine.index == 0 and mine.size == 1)
+assert(tostring(mine) == "rank 1 input[0]")
+for r = 0, 1 do
+  local c = chunk(r, input, 0)
+  for q = 0, 1 do
+    local there = c:copy(q, output, r)
+    assert(there.rank == q and there.buffer == output and there.index == r)
+  end
+end
+assert(tostring(chunk(0, output, 0, 2)) == "rank 0 output[0..1]")
+assert(tostring(output) == "output" and tostring(scratch("tmp")) == "tmp")
+assert(scratch("tmp") == scratch("tmp") and scratch("tmp") ~= scratch("other"))
+
+--- case: split and group
+-- expect: steps 6, remote 2, hops 2
+alltoall { ranks = 2, chunks = 2 }
+local tmp = scratch("tmp")
+local parts = chunk(0, input, 2, 2):split(2)
+assert(#parts == 2 and parts[1].index == 2 and parts[2].index == 3 and parts[2].size == 1)
+local a = parts[1]:copy(0, tmp)
+local b = parts[2]:copy(0, tmp)
+assert(a.index == 0 and b.index == 1)
+local both = group(b, a)
+assert(both.index == 0 and both.size == 2)
+both:copy(1, output, 0)
+assert(#group { a, b }:split(1) == 1)
+chunk(1, input, 0, 2):copy(0, output, 2)
+chunk(0, input, 0, 2):copy(0, output, 0)
+chunk(1, input, 2, 2):copy(1, output, 2)
+
+--- case: origins and destinations
+-- expect: right
+local function text(list)
+  local out = {}
+  for _, pair in ipairs(list) do out[#out + 1] = pair[1] .. "." .. pair[2] end
+  return table.concat(out, " ")
+end
+reduce_scatter { ranks = 3, chunks = 2 }
+local first = chunk(0, input, 5)
+assert(text(first:origins()) == "0.5" and text(first:destinations()) == "2.1")
+assert(text(chunk(0, input, 4, 2):origins(1)) == "0.5")
+local tmp = scratch("tmp")
+for r = 0, 2 do
+  for c = 0, 1 do
+    local at = chunk((r + 1) % 3, input, 2 * r + c):copy(r, tmp)
+    at = at:reduce(chunk((r + 2) % 3, input, 2 * r + c))
+    at = at:reduce(chunk(r, input, 2 * r + c)):copy(r, output, c)
+    assert(text(at:origins()) == ("0.%d 1.%d 2.%d"):format(2 * r + c, 2 * r + c, 2 * r + c))
+    assert(text(at:destinations()) == r .. "." .. c)
+  end
+end

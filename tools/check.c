@@ -1,0 +1,79 @@
+/* polyccl check PROGRAM [-p name=value ...] [--params] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/language.h>
+
+#include "program_args.h"
+#include "tools.h"
+
+static int check(const pccl_program_args *args) {
+  polyccl_program *program = NULL;
+  polyccl_result result = polyccl_program_load(args->path, args->params, args->count, &program);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("check", result);
+  }
+  polyccl_program_summary summary;
+  result = polyccl_program_check(program, &summary);
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_program_destroy(program);
+    return pccl_tool_failed("check", result);
+  }
+  const polyccl_program_config *config = polyccl_program_get_config(program);
+  printf("%s: right\n", config->name);
+  printf("collective  %s, %s, %s\n", polyccl_collective_name(config->collective),
+         config->inplace ? "in place" : "out of place", polyccl_protocol_name(config->protocol));
+  printf("ranks       %d\n", summary.ranks);
+  printf("chunks      %d\n", summary.chunks);
+  printf("instances   %d\n", config->instances);
+  printf("steps       %zu (%zu between ranks)\n", summary.operations, summary.remote);
+  printf("hops        %d\n", summary.longest);
+  printf("identical   %s\n",
+         summary.identical ? "yes (every rank gets the same bits)" : "no (ranks reduce in different orders)");
+  polyccl_program_destroy(program);
+  return PCCL_EXIT_OK;
+}
+
+static int list(const pccl_program_args *args) {
+  polyccl_param_info *infos = NULL;
+  size_t count = 0;
+  polyccl_result result = polyccl_program_params(args->path, args->params, args->count, &infos, &count);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("check", result);
+  }
+  for (size_t i = 0; i < count; i++) {
+    bool changed = infos[i].preset != NULL && strcmp(infos[i].value, infos[i].preset) != 0;
+    printf("%-14s %-12s %s", infos[i].name, infos[i].value, infos[i].help);
+    if (changed) {
+      printf(" (default %s)", infos[i].preset);
+    }
+    printf("%s\n", infos[i].preset == NULL ? " (no default)" : "");
+  }
+  free(infos);
+  return PCCL_EXIT_OK;
+}
+
+int pccl_tool_check(int argc, char **argv) {
+  pccl_program_args args = {0};
+  const char *error = NULL;
+  bool params = false;
+  int status = PCCL_EXIT_OK;
+  for (int i = 1; i < argc && status == PCCL_EXIT_OK; i++) {
+    if (strcmp(argv[i], "--params") == 0) {
+      params = true;
+    } else if (!pccl_program_args_take(&args, argc, argv, &i, &error)) {
+      status = pccl_tool_usage("check", "unexpected argument \"%s\"", argv[i]);
+    } else if (error != NULL) {
+      status = pccl_tool_usage("check", "%s", error);
+    }
+  }
+  if (status == PCCL_EXIT_OK && args.path == NULL) {
+    status = pccl_tool_usage("check", "which program? (polyccl check PROGRAM [-p name=value ...])");
+  }
+  if (status == PCCL_EXIT_OK) {
+    status = params ? list(&args) : check(&args);
+  }
+  pccl_program_args_free(&args);
+  return status;
+}
