@@ -1,0 +1,91 @@
+/* What the parts of the verifier share: one context, built up phase by phase. Each phase may rely on what the phases
+ * before it have proved, and on nothing else in the plan:
+ *   verify_bounds.c    every index, range and count                    (first: the plan may come from a fuzzer)
+ *   verify_match.c     the k-th send meets the k-th receive
+ *   verify_order.c     no deadlock; the least depth; an order for what follows
+ *   verify_tasks.c     no deadlock in task-major order
+ *   verify_race.c      conflicting accesses are ordered                 (verify_reach.c: the hard questions)
+ *   verify_post.c      symbolic execution                               (verify_value.c: its values)
+ * docs/verifier.md says what is proved and why that suffices. */
+#ifndef PCCL_PLAN_VERIFY_H
+#define PCCL_PLAN_VERIFY_H
+
+#include "plan/plan.h"
+
+/* Bounds on the work that a plan may ask for, so that no input can hang the verifier: chunks touched by all steps
+ * together, and chunks of memory on all ranks together. Both are some hundred times what known plans need. */
+#define PCCL_VERIFY_MAX_TOUCHES ((size_t)1 << 28)
+#define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 28)
+
+typedef struct pccl_verify {
+  const polyccl_plan *plan;
+  pccl_collective_spec spec;
+  int32_t user_cells; /* per rank: chunks of user memory; scratch follows */
+
+  /* bounds */
+  int32_t *step_tb; /* [steps] */
+  size_t *cell;     /* [ranks + 1] number of the first cell of each rank */
+  /* match */
+  int32_t *from; /* [steps] the send whose message the step receives, or -1 */
+  int32_t *to;   /* [steps] the receive that takes the step's message, or -1 */
+  /* order */
+  int32_t *order; /* [steps] a topological order of thread-block order, waits and messages */
+  int32_t *level; /* [steps] steps on the longest chain that ends here */
+
+  polyccl_verify_report report;
+} pccl_verify;
+
+polyccl_result pccl_verify_bounds(pccl_verify *v);
+polyccl_result pccl_verify_match(pccl_verify *v);
+polyccl_result pccl_verify_order(pccl_verify *v);
+polyccl_result pccl_verify_tasks(const pccl_verify *v);
+polyccl_result pccl_verify_race(const pccl_verify *v);
+polyccl_result pccl_verify_post(pccl_verify *v);
+
+/* A question for the race check: does step `before` end before `after` starts in every execution? */
+typedef struct pccl_reach_query {
+  int32_t before, after;
+  int32_t cell; /* for the message */
+} pccl_reach_query;
+
+/* Answers by paths through all ranks; `failed` is the index of the first query that is not so, or `count`. */
+polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *query, size_t count, size_t *failed);
+
+static inline const polyccl_thread_block *pccl_verify_tb(const pccl_verify *v, size_t step) {
+  return &v->plan->tb[v->step_tb[step]];
+}
+
+static inline int32_t pccl_verify_rank(const pccl_verify *v, size_t step) { return pccl_verify_tb(v, step)->rank; }
+
+/* The step's index in its thread block. */
+static inline int32_t pccl_verify_index(const pccl_verify *v, size_t step) {
+  return (int32_t)step - pccl_verify_tb(v, step)->step;
+}
+
+/* The waited-for step, as an index into the plan's steps. */
+static inline int32_t pccl_verify_awaited(const pccl_verify *v, int32_t rank, const polyccl_wait *wait) {
+  return v->plan->tb[v->plan->rank[rank].tb + wait->tb].step + wait->step;
+}
+
+/* The cell of chunk `index` of a buffer, counted on its rank; names of one memory share it. Consecutive chunks have
+ * consecutive cells. */
+static inline int32_t pccl_verify_cell(const pccl_verify *v, int32_t rank, uint8_t buffer, int32_t index) {
+  if (buffer == POLYCCL_BUF_SCRATCH) {
+    return v->user_cells + index;
+  }
+  return pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
+}
+
+const char *pccl_verify_buffer(uint8_t buffer); /* "input", "output", "scratch" */
+
+/* "rank 0 tb 1 step 4 (rcs, ring.lua:7)" */
+typedef struct pccl_step_name {
+  char text[192];
+} pccl_step_name;
+pccl_step_name pccl_verify_name(const pccl_verify *v, int32_t step);
+
+/* POLYCCL_ERROR_INVALID: "ring.lua:7: rank 0 tb 1 step 4 (rcs): ...". Only after step_tb is known to be right. */
+polyccl_result pccl_verify_fail(const pccl_verify *v, int32_t step, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
+
+#endif

@@ -1,0 +1,164 @@
+/* Is one step certain to end before another starts, by any path of thread-block order, waits and messages?
+ *
+ * First a search backwards from the later step, which stops at steps whose longest chain is no longer than that of the
+ * earlier one (they cannot come after it). It is given up after a bounded number of steps. The questions left over
+ * are answered together by sweeps: one pass over all steps in topological order tells for each step the last step of
+ * one given thread block that comes before it. A sweep costs as much as the plan has steps, whatever the plan, and
+ * there are at most as many as thread blocks with open questions, so no plan takes more than steps x thread blocks. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "plan/verify.h"
+
+enum { SEARCH_STEPS = 2048 };
+
+typedef struct reach {
+  const pccl_verify *v;
+  int32_t *seen;           /* [tbs] steps of the thread block below this index are visited or being visited */
+  PCCL_VEC(int32_t) stack; /* steps to go on from */
+  PCCL_VEC(int32_t) dirty; /* thread blocks with `seen` set */
+} reach;
+
+typedef enum answer { NO, YES, UNKNOWN, NO_MEMORY } answer;
+
+static bool visit(reach *r, int32_t s, int32_t level) {
+  if (r->v->level[s] <= level) {
+    return true;
+  }
+  int32_t tb = r->v->step_tb[s], index = pccl_verify_index(r->v, (size_t)s);
+  if (index < r->seen[tb]) {
+    return true;
+  }
+  return pccl_vec_push(&r->stack, s);
+}
+
+/* Pushes what leads to step `s` from other thread blocks. */
+static bool expand(reach *r, int32_t s, int32_t level) {
+  const pccl_verify *v = r->v;
+  const polyccl_step *step = &v->plan->step[s];
+  int32_t rank = pccl_verify_rank(v, (size_t)s);
+  for (int32_t w = 0; w < step->waits; w++) {
+    if (!visit(r, pccl_verify_awaited(v, rank, &v->plan->wait[step->wait + w]), level)) {
+      return false;
+    }
+  }
+  return v->from[s] < 0 || visit(r, v->from[s], level);
+}
+
+/* Finds the path from `before` (level: its own minus 1, so that it is visited itself) to `after`. */
+static answer search(reach *r, int32_t before, int32_t after) {
+  const pccl_verify *v = r->v;
+  int32_t level = v->level[before] - 1, visited = 0;
+  if (!visit(r, after, level)) {
+    return NO_MEMORY;
+  }
+  while (r->stack.len > 0) {
+    int32_t s = r->stack.data[--r->stack.len], tb = v->step_tb[s];
+    if (tb == v->step_tb[before] && s >= before) {
+      return YES;
+    }
+    if (r->seen[tb] == 0 && !pccl_vec_push(&r->dirty, tb)) {
+      return NO_MEMORY;
+    }
+    int32_t low = r->seen[tb], index = pccl_verify_index(v, (size_t)s);
+    r->seen[tb] = index >= low ? index + 1 : low;
+    for (; index >= low && v->level[s] > level; index--, s--) {
+      if (++visited > SEARCH_STEPS) {
+        return UNKNOWN;
+      }
+      if (!expand(r, s, level)) {
+        return NO_MEMORY;
+      }
+    }
+  }
+  return NO;
+}
+
+static answer ask(reach *r, int32_t before, int32_t after) {
+  answer found = search(r, before, after);
+  for (size_t i = 0; i < r->dirty.len; i++) {
+    r->seen[r->dirty.data[i]] = 0;
+  }
+  r->dirty.len = r->stack.len = 0;
+  return found;
+}
+
+/* last[s]: the highest index of a step of `tb` that is `s` or comes before it; -1: none. */
+static void sweep(const pccl_verify *v, int32_t tb, int32_t *last) {
+  const polyccl_plan *plan = v->plan;
+  for (size_t i = 0; i < plan->steps; i++) {
+    int32_t s = v->order[i], found = -1, rank = pccl_verify_rank(v, (size_t)s);
+    const polyccl_step *step = &plan->step[s];
+    if (v->step_tb[s] == tb) {
+      last[s] = pccl_verify_index(v, (size_t)s);
+      continue;
+    }
+    if (s > pccl_verify_tb(v, (size_t)s)->step) {
+      found = last[s - 1];
+    }
+    if (v->from[s] >= 0 && last[v->from[s]] > found) {
+      found = last[v->from[s]];
+    }
+    for (int32_t w = 0; w < step->waits; w++) {
+      int32_t b = pccl_verify_awaited(v, rank, &plan->wait[step->wait + w]);
+      found = last[b] > found ? last[b] : found;
+    }
+    last[s] = found;
+  }
+}
+
+/* query[open[i]] for all i, of which the first that is not so. */
+static polyccl_result sweep_open(const pccl_verify *v, const pccl_reach_query *query, size_t *open, size_t count,
+                                 size_t *failed) {
+  int32_t *last = pccl_array(v->plan->steps, sizeof *last);
+  if (last == NULL) {
+    return pccl_no_memory("the verifier");
+  }
+  while (count > 0) {
+    int32_t tb = v->step_tb[query[open[0]].before];
+    sweep(v, tb, last);
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+      const pccl_reach_query *q = &query[open[i]];
+      if (v->step_tb[q->before] != tb) {
+        open[left++] = open[i];
+      } else if (last[q->after] < pccl_verify_index(v, (size_t)q->before) && open[i] < *failed) {
+        *failed = open[i];
+      }
+    }
+    count = left;
+  }
+  free(last);
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t count, size_t *open, size_t *failed) {
+  size_t opens = 0;
+  *failed = count;
+  for (size_t i = 0; i < count && *failed == count; i++) {
+    switch (ask(r, query[i].before, query[i].after)) {
+      case YES: break;
+      case NO: *failed = i; break;
+      case UNKNOWN: open[opens++] = i; break;
+      case NO_MEMORY: return pccl_no_memory("the verifier");
+    }
+  }
+  return opens > 0 ? sweep_open(r->v, query, open, opens, failed) : POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *query, size_t count, size_t *failed) {
+  if (count == 0) {
+    *failed = 0;
+    return POLYCCL_SUCCESS;
+  }
+  reach r = {.v = v, .seen = pccl_zeroed(v->plan->tbs, sizeof(int32_t))};
+  size_t *open = pccl_array(count, sizeof *open);
+  polyccl_result result =
+      r.seen == NULL || open == NULL ? pccl_no_memory("the verifier") : answer_all(&r, query, count, open, failed);
+  free(r.seen);
+  free(open);
+  pccl_vec_free(&r.stack);
+  pccl_vec_free(&r.dirty);
+  return result;
+}
