@@ -14,6 +14,8 @@ static const tool tools[] = {
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
+    {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing",
+     pccl_tool_verify},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 

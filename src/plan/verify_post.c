@@ -9,10 +9,10 @@
  * messages carry whole strides; user memory at place p keeps exactly len(p) elements, and by the condition holds such
  * values only at place p; a sum of two is right where both are. So what a step stores at place p of user memory, the
  * first len(p) elements of a value of place p, is right. Values of mixed places may exist, in scratch and messages. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "plan/verify.h"
 #include "plan/verify_value.h"
 
@@ -20,7 +20,7 @@ enum { DESCRIBED_LEAVES = 1 << 20 }; /* a wrong value with more leaves is not li
 
 typedef struct execution {
   pccl_verify *v;
-  pccl_values values;
+  pccl_verify_values values;
   int32_t *value;           /* [cells] */
   int32_t *writer;          /* [cells] the last step that wrote it, or -1 */
   size_t *message;          /* [steps] where a send's values start in `sent` */
@@ -34,7 +34,7 @@ typedef struct execution {
 /* ---- steps ---- */
 
 static void note_place(execution *e, int32_t value, int32_t place) {
-  if (pccl_value_place(&e->values, value) != place) {
+  if (pccl_verify_value_place(&e->values, value) != place) {
     e->v->report.uneven = false;
   }
 }
@@ -50,24 +50,24 @@ typedef struct operands {
 static polyccl_result run_chunk(execution *e, int32_t s, const operands *at, int32_t i) {
   const polyccl_step *step = &e->v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
-  int32_t value = op->receives ? at->message[i] : PCCL_VALUE_NONE;
+  int32_t value = op->receives ? at->message[i] : PCCL_VERIFY_NOTHING;
   if (op->reads_src) {
     int32_t source = e->value[at->src + (size_t)i];
-    if (source == PCCL_VALUE_NONE) {
+    if (source == PCCL_VERIFY_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->src_buf),
                               step->src + i);
     }
-    value = op->receives ? pccl_value_add(&e->values, source, value) : source;
+    value = op->receives ? pccl_verify_value_add(&e->values, source, value) : source;
   }
   if (op->reads_dst) {
     int32_t old = e->value[at->dst + (size_t)i];
-    if (old == PCCL_VALUE_NONE) {
+    if (old == PCCL_VERIFY_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->dst_buf),
                               step->dst + i);
     }
-    value = pccl_value_add(&e->values, old, value);
+    value = pccl_verify_value_add(&e->values, old, value);
   }
-  if (value == PCCL_VALUE_NONE) {
+  if (value == PCCL_VERIFY_NOTHING) {
     return pccl_no_memory("the verifier");
   }
   if (op->writes_dst) {
@@ -120,7 +120,7 @@ static void fill_inputs(execution *e) {
   const pccl_verify *v = e->v;
   const polyccl_plan *plan = v->plan;
   for (size_t c = 0; c < v->cell[plan->ranks]; c++) {
-    e->value[c] = PCCL_VALUE_NONE;
+    e->value[c] = PCCL_VERIFY_NOTHING;
     e->writer[c] = -1;
   }
   for (int32_t r = 0; r < plan->ranks; r++) {
@@ -132,7 +132,7 @@ static void fill_inputs(execution *e) {
   for (size_t i = 0; i < plan->absents; i++) {
     const polyccl_leaf *leaf = &plan->absent[i];
     e->value[v->cell[leaf->rank] + (size_t)pccl_verify_cell(v, leaf->rank, POLYCCL_BUF_INPUT, leaf->chunk)] =
-        PCCL_VALUE_NONE;
+        PCCL_VERIFY_NOTHING;
   }
 }
 
@@ -143,73 +143,91 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Appends ", has 2x rank 1 chunk 2" and the like to `text`, both lists sorted. */
-static void describe_difference(const execution *e, char *text, size_t size) {
-  enum { MOST = 4 };
+static size_t run_length(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
+  size_t end = at;
+  while (end < length && sorted[end] == leaf) {
+    end++;
+  }
+  return end - at;
+}
+
+/* One more item of a list of which only the first few are said. */
+static void list_leaf(const execution *e, pccl_text *text, size_t number, size_t times, int32_t leaf) {
+  enum { LISTED = 4 };
+  if (number > LISTED) {
+    return;
+  }
+  pccl_text_add(text, number > 0 ? " and " : "");
+  if (number == LISTED) {
+    pccl_text_add(text, "more");
+    return;
+  }
+  if (times > 1) {
+    pccl_text_add(text, "%zux ", times);
+  }
+  pccl_text_add(text, "rank %d chunk %d", leaf / e->values.input, leaf % e->values.input);
+}
+
+/* "has 2x rank 1 chunk 2, lacks rank 0 chunk 2"; both lists sorted. */
+static void describe_difference(const execution *e, pccl_text *text) {
   const int32_t *has = e->values.list.data, *wants = e->wanted.data;
-  size_t i = 0, j = 0, at = 0, said = 0, more = 0;
-  while (i < e->values.list.len || j < e->wanted.len) {
-    int32_t leaf = j == e->wanted.len || (i < e->values.list.len && has[i] < wants[j]) ? has[i] : wants[j];
-    size_t held = 0, wanted = 0;
-    for (; i < e->values.list.len && has[i] == leaf; i++) {
-      held++;
+  size_t holds = e->values.list.len, asks = e->wanted.len, extras = 0, missing = 0;
+  pccl_text extra = {0}, lacks = {0};
+  for (size_t i = 0, j = 0; i < holds || j < asks;) {
+    int32_t leaf = j == asks || (i < holds && has[i] < wants[j]) ? has[i] : wants[j];
+    size_t held = run_length(has, i, holds, leaf), wanted = run_length(wants, j, asks, leaf);
+    if (held > wanted) {
+      list_leaf(e, &extra, extras++, held, leaf);
+    } else if (held < wanted) {
+      list_leaf(e, &lacks, missing++, wanted - held, leaf);
     }
-    for (; j < e->wanted.len && wants[j] == leaf; j++) {
-      wanted++;
-    }
-    if (held == wanted) {
-      continue;
-    }
-    if (said == MOST) {
-      more++;
-      continue;
-    }
-    char times[32] = "";
-    if (held > 1 || wanted > 1) {
-      snprintf(times, sizeof times, "%zux ", held > wanted ? held : wanted);
-    }
-    const char *verb = held > wanted ? (wanted == 0 && held == 1 ? "has foreign" : "has") : "lacks";
-    at += (size_t)snprintf(text + at, size - at, "%s%s %srank %d chunk %d", said > 0 ? ", " : "", verb, times,
-                           leaf / e->values.input, leaf % e->values.input);
-    said++;
+    i += held;
+    j += wanted;
   }
-  if (more > 0) {
-    snprintf(text + at, size - at, ", and %zu more differences", more);
+  pccl_text_add(text, "%s%s%s%s%s", extras > 0 ? "has " : "", extras > 0 && extra.data != NULL ? extra.data : "",
+                extras > 0 && missing > 0 ? ", " : "", missing > 0 ? "lacks " : "",
+                missing > 0 && lacks.data != NULL ? lacks.data : "");
+  pccl_text_free(&extra);
+  pccl_text_free(&lacks);
+}
+
+static polyccl_result describe(execution *e, int32_t value, pccl_text *text) {
+  e->values.list.len = 0;
+  if (value == PCCL_VERIFY_NOTHING) {
+    pccl_text_add(text, "holds nothing, ");
+  } else if (pccl_verify_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
+    pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
+    return POLYCCL_SUCCESS;
+  } else if (!pccl_verify_value_expand(&e->values, value)) {
+    return pccl_no_memory("the verifier");
   }
+  qsort(e->values.list.data, e->values.list.len, sizeof(int32_t), compare);
+  qsort(e->wanted.data, e->wanted.len, sizeof(int32_t), compare);
+  describe_difference(e, text);
+  return POLYCCL_SUCCESS;
 }
 
 static polyccl_result report_wrong(execution *e, int32_t rank, int32_t chunk, size_t cell) {
-  char difference[400] = "";
-  int32_t value = e->value[cell], writer = e->writer[cell];
-  if (value == PCCL_VALUE_NONE) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: holds nothing at the end, lacks rank %d chunk %d%s",
-                     rank, chunk, e->wanted.data[0] / e->values.input, e->wanted.data[0] % e->values.input,
-                     e->wanted.len > 1 ? " and more" : "");
+  int32_t writer = e->writer[cell];
+  pccl_text text = {0};
+  polyccl_result result = describe(e, e->value[cell], &text);
+  const char *said = text.data != NULL && !text.failed ? text.data : "is wrong (no memory to say how)";
+  if (result == POLYCCL_SUCCESS && writer < 0) {
+    result = pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, said);
+  } else if (result == POLYCCL_SUCCESS) {
+    result = pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(e->v->plan, &e->v->plan->step[writer]),
+                          "rank %d output[%d]: %s; last written by %s", rank, chunk, said,
+                          pccl_verify_name(e->v, writer).text);
   }
-  if (pccl_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
-    snprintf(difference, sizeof difference, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES,
-             e->wanted.len);
-  } else {
-    if (!pccl_value_expand(&e->values, value)) {
-      return pccl_no_memory("the verifier");
-    }
-    qsort(e->values.list.data, e->values.list.len, sizeof(int32_t), compare);
-    qsort(e->wanted.data, e->wanted.len, sizeof(int32_t), compare);
-    describe_difference(e, difference, sizeof difference);
-  }
-  if (writer < 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, difference);
-  }
-  return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(e->v->plan, &e->v->plan->step[writer]),
-                      "rank %d output[%d]: %s; last written by %s", rank, chunk, difference,
-                      pccl_verify_name(e->v, writer).text);
+  pccl_text_free(&text);
+  return result;
 }
 
 /* Is the value the sum of chunk `chunk` over all ranks? */
 static polyccl_result sums_all_ranks(execution *e, int32_t value, int32_t chunk, bool *yes) {
   int32_t ranks = e->v->plan->ranks;
   *yes = false;
-  if (value == PCCL_VALUE_NONE || pccl_value_leaves(&e->values, value) != (uint32_t)ranks) {
+  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)ranks) {
     return POLYCCL_SUCCESS;
   }
   int32_t sum = value - e->values.leaves;
@@ -217,7 +235,7 @@ static polyccl_result sums_all_ranks(execution *e, int32_t value, int32_t chunk,
     *yes = true;
     return POLYCCL_SUCCESS;
   }
-  if (!pccl_value_expand(&e->values, value)) {
+  if (!pccl_verify_value_expand(&e->values, value)) {
     return pccl_no_memory("the verifier");
   }
   e->generation++;
@@ -292,10 +310,10 @@ static polyccl_result check_post(execution *e, const polyccl_post *post) {
   if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
     return pccl_no_memory("the verifier");
   }
-  if (value == PCCL_VALUE_NONE || pccl_value_leaves(&e->values, value) != (uint32_t)post->leaves) {
+  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)post->leaves) {
     return report_wrong(e, post->rank, post->chunk, cell);
   }
-  if (!pccl_value_expand(&e->values, value)) {
+  if (!pccl_verify_value_expand(&e->values, value)) {
     return pccl_no_memory("the verifier");
   }
   qsort(e->values.list.data, e->values.list.len, sizeof(int32_t), compare);
@@ -393,7 +411,7 @@ static polyccl_result execute(execution *e) {
 }
 
 static void execution_free(execution *e) {
-  pccl_values_free(&e->values);
+  pccl_verify_values_free(&e->values);
   free(e->value);
   free(e->writer);
   free(e->message);

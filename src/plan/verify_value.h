@@ -10,31 +10,31 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { PCCL_VALUE_NONE = -1, PCCL_PLACE_MIXED = -1 };
+enum { PCCL_VERIFY_NOTHING = -1, PCCL_VERIFY_MIXED = -1 };
 
 /* Numbers below `leaves` are leaves: rank x input + chunk. */
-typedef struct pccl_sum {
+typedef struct pccl_verify_sum {
   int32_t a, b;
-  int32_t place;   /* of all its leaves in their blocks, or PCCL_PLACE_MIXED */
+  int32_t place;   /* of all its leaves in their blocks, or PCCL_VERIFY_MIXED */
   uint32_t leaves; /* saturates */
-} pccl_sum;
+} pccl_verify_sum;
 
-typedef struct pccl_values {
+typedef struct pccl_verify_values {
   int32_t leaves, input; /* leaves in all, per rank */
   int32_t chunks;        /* per block: a leaf's place is chunk % chunks */
-  PCCL_VEC(pccl_sum) sum;
+  PCCL_VEC(pccl_verify_sum) sum;
   pccl_map known;
-  PCCL_VEC(int32_t) stack, list; /* for pccl_value_expand */
-} pccl_values;
+  PCCL_VEC(int32_t) stack, list; /* for pccl_verify_value_expand */
+} pccl_verify_values;
 
-void pccl_values_free(pccl_values *values);
+void pccl_verify_values_free(pccl_verify_values *values);
 
-int32_t pccl_value_add(pccl_values *values, int32_t a, int32_t b); /* PCCL_VALUE_NONE: no memory */
-uint32_t pccl_value_leaves(const pccl_values *values, int32_t value);
-int32_t pccl_value_place(const pccl_values *values, int32_t value);
+int32_t pccl_verify_value_add(pccl_verify_values *values, int32_t a, int32_t b); /* PCCL_VERIFY_NOTHING: no memory */
+uint32_t pccl_verify_value_leaves(const pccl_verify_values *values, int32_t value);
+int32_t pccl_verify_value_place(const pccl_verify_values *values, int32_t value);
 
 /* The leaves of a value, each as often as it occurs, in values->list; false: no memory. The caller bounds their
- * number by pccl_value_leaves() first. */
-bool pccl_value_expand(pccl_values *values, int32_t value);
+ * number by pccl_verify_value_leaves() first. */
+bool pccl_verify_value_expand(pccl_verify_values *values, int32_t value);
 
 #endif

@@ -1,0 +1,47 @@
+/* polyccl verify: what is proved of a plan from anywhere. */
+#include <stdio.h>
+#include <string.h>
+
+#include <polyccl/plan.h>
+
+#include "tools.h"
+
+static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
+
+static void print_report(const char *path, const polyccl_plan *plan, const polyccl_verify_report *report) {
+  printf("%s: right\n", path);
+  printf("  %s on %d ranks, %d chunks, %s, %s, %s\n", polyccl_collective_name(plan->collective), plan->ranks,
+         plan->chunks, plan->inplace ? "in place" : "out of place", polyccl_protocol_name(plan->protocol),
+         plan->order == POLYCCL_BATCH_MAJOR ? "batch-major" : "task-major");
+  printf("  thread blocks %zu (at most %d on a rank), steps %zu (at most %zu in a chain), channels %d\n", plan->tbs,
+         report->max_tbs, plan->steps, report->longest, report->channels);
+  printf("  no deadlock from FIFO depth %d on\n", report->fifo_depth);
+  printf("  counts that the chunks do not divide: %s\n", yes_no(report->uneven));
+  printf("  the same bits on every rank: %s\n", yes_no(report->identical));
+}
+
+static polyccl_result verify(const char *path) {
+  polyccl_plan *plan;
+  polyccl_verify_report report;
+  polyccl_result result = polyccl_plan_read(path, &plan);
+  if (result != POLYCCL_SUCCESS) {
+    return result;
+  }
+  result = polyccl_plan_verify(plan, &report);
+  if (result == POLYCCL_SUCCESS) {
+    print_report(path, plan, &report);
+  }
+  polyccl_plan_destroy(plan);
+  return result;
+}
+
+int pccl_tool_verify(int argc, char **argv) {
+  if (argc != 2 || argv[1][0] == '-') {
+    return pccl_tool_usage("verify", "expects one plan: polyccl verify PLAN");
+  }
+  polyccl_result result = verify(argv[1]);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("verify", result);
+  }
+  return fflush(stdout) == 0 ? PCCL_EXIT_OK : PCCL_EXIT_FAILED;
+}
