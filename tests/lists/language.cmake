@@ -1,1 +1,2 @@
 polyccl_unit_test(programs)
+polyccl_unit_test(algorithms)
