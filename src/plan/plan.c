@@ -89,6 +89,28 @@ void polyccl_plan_shape(const polyccl_plan *plan, int rank, int32_t *input, int3
   *output = out;
 }
 
+static void normalise_place(const polyccl_plan *plan, int rank, int32_t count, uint8_t *buffer, int32_t *offset) {
+  int32_t input, output;
+  polyccl_plan_shape(plan, rank, &input, &output);
+  uint8_t kept = output > input ? POLYCCL_BUF_OUTPUT : POLYCCL_BUF_INPUT;
+  int32_t size = *buffer == POLYCCL_BUF_INPUT ? input : output;
+  if (*buffer == POLYCCL_BUF_SCRATCH || *buffer == kept || *offset > size || count > size - *offset) {
+    return;
+  }
+  /* The smaller buffer is block `rank` of the larger; both begin at the same place where they are equal. */
+  *offset += input == output ? 0 : rank * size;
+  *buffer = kept;
+}
+
+void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step) {
+  if (plan->inplace && pccl_ops[step->op].reads_src) {
+    normalise_place(plan, rank, step->count, &step->src_buf, &step->src);
+  }
+  if (plan->inplace && pccl_ops[step->op].writes_dst) {
+    normalise_place(plan, rank, step->count, &step->dst_buf, &step->dst);
+  }
+}
+
 polyccl_location pccl_step_location(const polyccl_plan *plan, const polyccl_step *step) {
   if (step->location < 0 || (size_t)step->location >= plan->locations) {
     return (polyccl_location){NULL, 0};

@@ -31,6 +31,10 @@ extern const pccl_flag_word pccl_step_flags[];
  * user of a plan that was not made here relies on before it looks further. */
 polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);
 
+/* In place, one memory has two names: gives the step's ranges the one that the formats use, which is the buffer of
+ * more blocks (input where they are equal). Ranges out of bounds keep theirs. */
+void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step);
+
 /* The author's place of a step; {NULL, 0} when unknown. */
 polyccl_location pccl_step_location(const polyccl_plan *plan, const polyccl_step *step);
 

@@ -1,1 +1,2 @@
 polyccl_unit_test(plan_files)
+polyccl_unit_test(plan_xml)

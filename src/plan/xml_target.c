@@ -1,0 +1,271 @@
+#include "plan/xml_target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "plan/plan.h"
+
+#define BIT(collective) (1u << POLYCCL_##collective)
+
+/* The figures are those of the executors' sources: array sizes, and the widths of the fields that keep a number. */
+static const pccl_xml_target targets[] = {
+    {
+        .name = "microsoft/msccl",
+        .reduce_scatter = "reduce_scatter",
+        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                       BIT(REDUCE) | BIT(CUSTOM),
+        .ranks = 1024,
+        .tbs = 216,
+        .steps = 256,
+        .elements = 4096,
+        .count = 71,
+        .channels = 32,
+        .peers = 32,
+        .awaited_tb = 128,
+        .chunks = 32767,
+        .name_bytes = 255,
+        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+    },
+    {
+        .name = "the Azure executor",
+        .reduce_scatter = "reducescatter",
+        .place_flags = true,
+        .no_limit_is_zero = true,
+        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                       BIT(REDUCE) | BIT(GATHER) | BIT(SCATTER),
+        .ranks = 1024,
+        .tbs = 1024,
+        .steps = 64,
+        .elements = 4096,
+        .count = 71,
+        .channels = 32,
+        .peers = 32,
+        .awaited_tb = 128,
+        .chunks = 32767,
+        .name_bytes = 255,
+        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+    },
+};
+
+const pccl_xml_target *pccl_xml_target_of(polyccl_format format) {
+  return &targets[format == POLYCCL_FORMAT_XML_AZURE ? 1 : 0];
+}
+
+bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait) {
+  return wait.tb != (int32_t)(tb - plan->tb) - plan->rank[tb->rank].tb || wait.step >= step;
+}
+
+static int32_t written_waits(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t s) {
+  const polyccl_step *step = &plan->step[tb->step + s];
+  int32_t waits = 0;
+  for (int32_t i = 0; i < step->waits; i++) {
+    waits += pccl_xml_writes_wait(plan, tb, s, plan->wait[step->wait + i]) ? 1 : 0;
+  }
+  return waits;
+}
+
+int32_t pccl_xml_elements(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step) {
+  int32_t waits = written_waits(plan, tb, step);
+  return waits > 1 ? waits : 1;
+}
+
+/* What a check of one step needs. */
+typedef struct place {
+  const pccl_xml_target *target;
+  const polyccl_plan *plan;
+  int32_t rank, tb; /* tb: local number */
+} place;
+
+static const char fewer[] = "compile with fewer instances or channels, or keep the plan format";
+
+static polyccl_result over(const place *at, const char *what, int64_t value, int32_t most, const char *remedy) {
+  return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d: %s: %lld; %s takes at most %d: %s", at->rank, what, (long long)value,
+                   at->target->name, most, remedy);
+}
+
+static polyccl_result step_over(const place *at, const polyccl_step *step, const char *what, int64_t value,
+                                int32_t most, const char *remedy) {
+  return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_step_location(at->plan, step),
+                      "rank %d thread block %d: %s: %lld; %s takes at most %d: %s", at->rank, at->tb, what,
+                      (long long)value, at->target->name, most, remedy);
+}
+
+/* XML gives a thread block one peer per direction and one channel. */
+static polyccl_result check_connections(const place *at, const polyccl_thread_block *tb) {
+  int32_t used[2] = {-1, -1}; /* receive, send */
+  for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+    const polyccl_step *step = &at->plan->step[s];
+    int32_t now[2] = {step->recv, step->send};
+    for (int d = 0; d < 2; d++) {
+      if (now[d] >= 0 && used[d] >= 0 && now[d] != used[d]) {
+        const polyccl_connection *a = &at->plan->connection[used[d]], *b = &at->plan->connection[now[d]];
+        return pccl_fail_at(POLYCCL_ERROR_UNSUPPORTED, pccl_step_location(at->plan, step),
+                            "rank %d thread block %d uses two connections to %s: rank %d channel %d, then rank %d "
+                            "channel %d; MSCCL XML gives a thread block one: compile with the connection policy, or "
+                            "keep the plan format",
+                            at->rank, at->tb, d == 0 ? "receive" : "send", d == 0 ? a->src : a->dst, a->channel,
+                            d == 0 ? b->src : b->dst, b->channel);
+      }
+      used[d] = now[d] >= 0 ? now[d] : used[d];
+    }
+  }
+  if (used[0] >= 0 && used[1] >= 0 && at->plan->connection[used[0]].channel != at->plan->connection[used[1]].channel) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
+                     "rank %d thread block %d receives on channel %d and sends on channel %d; MSCCL XML gives a thread "
+                     "block one channel: give both the same, or keep the plan format",
+                     at->rank, at->tb, at->plan->connection[used[0]].channel, at->plan->connection[used[1]].channel);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_waits(const place *at, const polyccl_thread_block *tb, int32_t s) {
+  const polyccl_step *step = &at->plan->step[tb->step + s];
+  const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
+  for (int32_t i = 0; i < step->waits; i++) {
+    polyccl_wait wait = at->plan->wait[step->wait + i];
+    if (wait.tb >= rank->tbs || wait.step >= at->plan->tb[rank->tb + wait.tb].steps) {
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(at->plan, step),
+                          "rank %d thread block %d step %d waits for thread block %d step %d, which does not exist",
+                          at->rank, at->tb, s, wait.tb, wait.step);
+    }
+    if (wait.tb >= at->target->awaited_tb) {
+      return step_over(at, step, "number of the thread block waited for", wait.tb, at->target->awaited_tb - 1, fewer);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_step(const place *at, const polyccl_thread_block *tb, int32_t s, int64_t *elements) {
+  const polyccl_step *step = &at->plan->step[tb->step + s];
+  const pccl_xml_target *target = at->target;
+  PCCL_TRY(check_waits(at, tb, s));
+  *elements += pccl_xml_elements(at->plan, tb, s);
+  if (step->count > target->count) {
+    return step_over(at, step, "chunks in a step", step->count, target->count,
+                     "split the reference, or compile with fewer instances");
+  }
+  int32_t channel = step->recv >= 0   ? at->plan->connection[step->recv].channel
+                    : step->send >= 0 ? at->plan->connection[step->send].channel
+                                      : 0;
+  if (channel >= target->channels) {
+    return step_over(at, step, "channel", channel, target->channels - 1, fewer);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_tb(const place *at, const polyccl_thread_block *tb, int64_t *elements) {
+  int64_t steps = 0;
+  PCCL_TRY(check_connections(at, tb));
+  for (int32_t s = 0; s < tb->steps; s++) {
+    PCCL_TRY(check_step(at, tb, s, &steps));
+  }
+  if (steps > at->target->steps) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "rank %d thread block %d: steps, counting one per wait: %lld; %s takes at most %d: compile with "
+                     "more channels, or keep the plan format",
+                     at->rank, at->tb, (long long)steps, at->target->name, at->target->steps);
+  }
+  *elements += 1 + steps;
+  return POLYCCL_SUCCESS;
+}
+
+/* Counts the thread blocks of the rank that send and receive on each channel. */
+static polyccl_result check_peers(const place *at, int32_t *peers) {
+  const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
+  memset(peers, 0, 2 * (size_t)at->target->channels * sizeof *peers);
+  for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
+    bool seen[2] = {false, false};
+    for (int32_t s = at->plan->tb[t].step; s < at->plan->tb[t].step + at->plan->tb[t].steps; s++) {
+      const polyccl_step *step = &at->plan->step[s];
+      int32_t used[2] = {step->recv, step->send};
+      for (int d = 0; d < 2; d++) {
+        if (used[d] >= 0 && !seen[d]) {
+          seen[d] = true;
+          peers[2 * at->plan->connection[used[d]].channel + d]++;
+        }
+      }
+    }
+  }
+  for (int32_t i = 0; i < 2 * at->target->channels; i++) {
+    if (peers[i] > at->target->peers) {
+      return over(at,
+                  i % 2 == 0 ? "peers that it receives from on one channel" : "peers that it sends to on one channel",
+                  peers[i], at->target->peers, "spread the peers over more channels, or keep the plan format");
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_rank(const place *at, int32_t *peers) {
+  const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
+  int64_t elements = 1 + at->plan->ranks;
+  int32_t most = rank->input > rank->output ? rank->input : rank->output;
+  most = rank->scratch > most ? rank->scratch : most;
+  if (most > at->target->chunks) {
+    return over(at, "chunks in a buffer", most, at->target->chunks, "compile with fewer instances or chunks");
+  }
+  if (rank->tbs > at->target->tbs) {
+    return over(at, "thread blocks", rank->tbs, at->target->tbs, fewer);
+  }
+  for (int32_t t = 0; t < rank->tbs; t++) {
+    place here = *at;
+    here.tb = t;
+    PCCL_TRY(check_tb(&here, &at->plan->tb[rank->tb + t], &elements));
+  }
+  PCCL_TRY(check_peers(at, peers));
+  if (elements > at->target->elements) {
+    return over(at, "XML elements", elements, at->target->elements, fewer);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_whole(const pccl_xml_target *target, const polyccl_plan *plan) {
+  const char *collective = polyccl_collective_name(plan->collective);
+  if ((target->collectives >> plan->collective & 1) == 0) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "%s has no %s: keep the plan format", target->name, collective);
+  }
+  if (plan->order != POLYCCL_BATCH_MAJOR) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
+                     "the plan's loop order is task-major and %s runs batch-major: compile with the connection policy, "
+                     "or keep the plan format",
+                     target->name);
+  }
+  if (plan->collective == POLYCCL_CUSTOM && plan->chunks_out != 0 && plan->chunks_out != plan->chunks) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
+                     "input has %d chunks and output %d; %s wants as many of both: keep the plan format", plan->chunks,
+                     plan->chunks_out, target->name);
+  }
+  if (plan->ranks > target->ranks) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "ranks: %d; %s takes at most %d: keep the plan format", plan->ranks,
+                     target->name, target->ranks);
+  }
+  if (plan->name != NULL && strlen(plan->name) > (size_t)target->name_bytes) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "bytes in the plan's name: %zu; %s takes at most %d: give it a shorter name",
+                     strlen(plan->name), target->name, target->name_bytes);
+  }
+  int32_t depth = target->depth[plan->protocol];
+  if (plan->fifo_depth > depth) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "FIFO depth that the plan needs: %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
+                     "send less before receiving",
+                     plan->fifo_depth, target->name, depth, polyccl_protocol_name(plan->protocol),
+                     target->depth[POLYCCL_LL]);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan) {
+  PCCL_TRY(check_whole(target, plan));
+  int32_t *peers = pccl_array(2 * (size_t)target->channels, sizeof *peers);
+  if (peers == NULL) {
+    return pccl_no_memory("writing a plan");
+  }
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int32_t r = 0; r < plan->ranks && result == POLYCCL_SUCCESS; r++) {
+    result = check_rank(&(place){target, plan, r, 0}, peers);
+  }
+  free(peers);
+  return result;
+}

@@ -1,0 +1,33 @@
+/* The executors that take MSCCL XML, and what each of them can take: one table, checked before a plan is written. */
+#ifndef PCCL_PLAN_XML_TARGET_H
+#define PCCL_PLAN_XML_TARGET_H
+
+#include <polyccl/plan.h>
+
+typedef struct pccl_xml_target {
+  const char *name;
+  const char *reduce_scatter;     /* the collective's name there */
+  bool place_flags;               /* outofplace is wanted beside inplace */
+  bool no_limit_is_zero;          /* maxBytes */
+  uint32_t collectives;           /* bit set of what it knows */
+  int32_t ranks;                  /* elements in <algo> */
+  int32_t tbs, steps, elements;   /* of a rank; steps of a thread block, nops included */
+  int32_t count, channels, peers; /* peers: per channel and direction of a rank */
+  int32_t awaited_tb;             /* thread blocks with a lower number can be waited for */
+  int32_t chunks;                 /* of a buffer */
+  int32_t name_bytes;
+  int32_t depth[POLYCCL_PROTOCOL_COUNT]; /* FIFO slots of a connection */
+} pccl_xml_target;
+
+const pccl_xml_target *pccl_xml_target_of(polyccl_format format);
+
+/* LIMIT or UNSUPPORTED: the message names the limit, the target and a remedy. */
+polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan);
+
+/* A wait that XML must spell out; one for an earlier step of the same thread block goes without saying. */
+bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait);
+
+/* <step> elements that the plan's step becomes: further waits are nops before it. */
+int32_t pccl_xml_elements(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step);
+
+#endif

@@ -1,0 +1,244 @@
+/* Writes MSCCL XML. A step with several waits becomes nops before it, one each; in place the one memory is called by
+ * one name, as the public tools do. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/vec.h"
+#include "plan/formats.h"
+#include "plan/out.h"
+#include "plan/plan.h"
+#include "plan/xml_target.h"
+
+typedef struct writer {
+  const polyccl_plan *plan;
+  const pccl_xml_target *target;
+  int32_t *element; /* [steps]: the step's number in its thread block's XML */
+  bool *awaited;    /* [steps] */
+  pccl_out out;
+} writer;
+
+static void put(writer *w, const char *text) { pccl_out_put(&w->out, text); }
+
+/* name="value" with a blank before it. */
+static void attribute(writer *w, const char *name, const char *value) {
+  put(w, " ");
+  put(w, name);
+  put(w, "=\"");
+  put(w, value);
+  put(w, "\"");
+}
+
+static void number(writer *w, const char *name, int64_t value) {
+  put(w, " ");
+  put(w, name);
+  put(w, "=\"");
+  if (value < 0) {
+    put(w, "-");
+  }
+  pccl_out_number(&w->out, (uint64_t)(value < 0 ? -value : value));
+  put(w, "\"");
+}
+
+static polyccl_result write_algo(writer *w) {
+  const polyccl_plan *plan = w->plan;
+  pccl_text name = {0};
+  int32_t channels = 1, input, output;
+  pccl_escape_xml(&name, plan->name != NULL ? plan->name : "");
+  if (name.failed) {
+    pccl_text_free(&name);
+    return pccl_no_memory("writing a plan");
+  }
+  for (size_t i = 0; i < plan->connections; i++) {
+    channels = plan->connection[i].channel >= channels ? plan->connection[i].channel + 1 : channels;
+  }
+  polyccl_plan_shape(plan, 0, &input, &output);
+  put(w, "<algo");
+  attribute(w, "name", name.data != NULL ? name.data : "");
+  attribute(w, "proto", polyccl_protocol_name(plan->protocol));
+  number(w, "nchannels", channels);
+  number(w, "nchunksperloop", input > output ? input : output);
+  number(w, "ngpus", plan->ranks);
+  attribute(w, "coll",
+            plan->collective == POLYCCL_REDUCE_SCATTER ? w->target->reduce_scatter
+                                                       : polyccl_collective_name(plan->collective));
+  number(w, "inplace", plan->inplace ? 1 : 0);
+  if (w->target->place_flags) {
+    number(w, "outofplace", plan->inplace ? 0 : 1);
+  }
+  /* microsoft/msccl takes 128 MiB for the maximum that is not written. */
+  int64_t most = plan->max_bytes > 0 && plan->max_bytes < INT64_MAX ? (int64_t)plan->max_bytes
+                 : w->target->no_limit_is_zero                      ? 0
+                                                                    : INT64_MAX;
+  number(w, "minBytes", plan->min_bytes < INT64_MAX ? (int64_t)plan->min_bytes : INT64_MAX);
+  number(w, "maxBytes", most);
+  if (plan->root != 0) {
+    number(w, "root", plan->root);
+  }
+  put(w, ">\n");
+  pccl_text_free(&name);
+  return POLYCCL_SUCCESS;
+}
+
+static void write_place(writer *w, const char *buffer, const char *offset, int which, int32_t at) {
+  static const char *const letters[] = {
+      [POLYCCL_BUF_INPUT] = "i", [POLYCCL_BUF_OUTPUT] = "o", [POLYCCL_BUF_SCRATCH] = "s"};
+  attribute(w, buffer, letters[which]);
+  number(w, offset, at);
+}
+
+static void write_element(writer *w, int32_t number_in_tb, const polyccl_step *step, polyccl_wait wait, bool awaited) {
+  put(w, "      <step");
+  number(w, "s", number_in_tb);
+  attribute(w, "type", pccl_ops[step->op].xml);
+  write_place(w, "srcbuf", "srcoff", step->src_buf, step->src);
+  write_place(w, "dstbuf", "dstoff", step->dst_buf, step->dst);
+  number(w, "cnt", step->count);
+  number(w, "depid", wait.tb);
+  number(w, "deps", wait.tb < 0 ? -1 : wait.step);
+  number(w, "hasdep", awaited ? 1 : 0);
+  put(w, "/>\n");
+}
+
+/* Executors run successive reductions into one place as one, at the last one's count; a step that others wait for
+ * ends such a run, so where the counts differ this one is marked as if it were. */
+static bool ends_chain(const writer *w, const polyccl_thread_block *tb, int32_t s) {
+  const polyccl_step *step = &w->plan->step[tb->step + s];
+  return s + 1 < tb->steps && step->op == POLYCCL_STEP_REDUCE && step[1].op == POLYCCL_STEP_REDUCE &&
+         step[0].count != step[1].count;
+}
+
+/* A side that the op does not use is written as the side that it uses, which every executor takes. */
+static polyccl_step both_sides(const writer *w, int32_t rank, const polyccl_step *from) {
+  polyccl_step step = *from;
+  pccl_plan_normalise(w->plan, rank, &step);
+  if (!pccl_ops[step.op].reads_src) {
+    step.src_buf = step.dst_buf;
+    step.src = step.dst;
+  } else if (!pccl_ops[step.op].writes_dst) {
+    step.dst_buf = step.src_buf;
+    step.dst = step.src;
+  }
+  return step;
+}
+
+static void write_step(writer *w, const polyccl_thread_block *tb, int32_t s) {
+  static const polyccl_step nop = {
+      .op = POLYCCL_STEP_NOP, .src_buf = POLYCCL_BUF_INPUT, .dst_buf = POLYCCL_BUF_OUTPUT, .src = -1, .dst = -1};
+  const polyccl_plan *plan = w->plan;
+  const polyccl_step *step = &plan->step[tb->step + s];
+  const polyccl_plan_rank *rank = &plan->rank[tb->rank];
+  int32_t left = pccl_xml_elements(plan, tb, s);
+  polyccl_wait last = {-1, -1};
+  for (int32_t i = 0; i < step->waits; i++) {
+    polyccl_wait wait = plan->wait[step->wait + i];
+    if (!pccl_xml_writes_wait(plan, tb, s, wait)) {
+      continue;
+    }
+    polyccl_wait written = {wait.tb, w->element[plan->tb[rank->tb + wait.tb].step + wait.step]};
+    if (left > 1) {
+      left--;
+      write_element(w, w->element[tb->step + s] - left, &nop, written, false);
+    } else {
+      last = written;
+    }
+  }
+  polyccl_step full = step->op == POLYCCL_STEP_NOP ? nop : both_sides(w, tb->rank, step);
+  write_element(w, w->element[tb->step + s], &full, last, w->awaited[tb->step + s] || ends_chain(w, tb, s));
+}
+
+static void write_tb(writer *w, int32_t id, const polyccl_thread_block *tb) {
+  int32_t recv = -1, send = -1;
+  for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+    recv = w->plan->step[s].recv >= 0 ? w->plan->step[s].recv : recv;
+    send = w->plan->step[s].send >= 0 ? w->plan->step[s].send : send;
+  }
+  const polyccl_connection *any = recv >= 0   ? &w->plan->connection[recv]
+                                  : send >= 0 ? &w->plan->connection[send]
+                                              : NULL;
+  put(w, "    <tb");
+  number(w, "id", id);
+  number(w, "send", send >= 0 ? w->plan->connection[send].dst : -1);
+  number(w, "recv", recv >= 0 ? w->plan->connection[recv].src : -1);
+  number(w, "chan", any != NULL ? any->channel : 0);
+  put(w, ">\n");
+  for (int32_t s = 0; s < tb->steps; s++) {
+    write_step(w, tb, s);
+  }
+  put(w, "    </tb>\n");
+}
+
+static void write_gpu(writer *w, int32_t r) {
+  const polyccl_plan_rank *rank = &w->plan->rank[r];
+  int32_t input, output;
+  polyccl_plan_shape(w->plan, r, &input, &output);
+  bool one = w->plan->inplace; /* only the buffer that pccl_plan_normalise() keeps is counted */
+  put(w, "  <gpu");
+  number(w, "id", r);
+  number(w, "i_chunks", one && output > input ? 0 : input);
+  number(w, "o_chunks", one && output <= input ? 0 : output);
+  number(w, "s_chunks", rank->scratch);
+  put(w, ">\n");
+  for (int32_t t = 0; t < rank->tbs; t++) {
+    write_tb(w, t, &w->plan->tb[rank->tb + t]);
+  }
+  put(w, "  </gpu>\n");
+}
+
+static void number_elements(writer *w) {
+  const polyccl_plan *plan = w->plan;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    const polyccl_plan_rank *rank = &plan->rank[r];
+    for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
+      const polyccl_thread_block *tb = &plan->tb[t];
+      int32_t next = 0;
+      for (int32_t s = 0; s < tb->steps; s++) {
+        const polyccl_step *step = &plan->step[tb->step + s];
+        next += pccl_xml_elements(plan, tb, s);
+        w->element[tb->step + s] = next - 1;
+        for (int32_t i = 0; i < step->waits; i++) {
+          polyccl_wait wait = plan->wait[step->wait + i];
+          bool written = pccl_xml_writes_wait(plan, tb, s, wait);
+          w->awaited[plan->tb[rank->tb + wait.tb].step + wait.step] |= written;
+        }
+      }
+    }
+  }
+}
+
+static polyccl_result write_all(writer *w) {
+  const polyccl_plan *plan = w->plan;
+  w->element = pccl_array(plan->steps, sizeof *w->element);
+  w->awaited = pccl_zeroed(plan->steps, sizeof *w->awaited);
+  if (w->element == NULL || w->awaited == NULL) {
+    return pccl_no_memory("writing a plan");
+  }
+  number_elements(w);
+  PCCL_TRY(write_algo(w));
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    write_gpu(w, r);
+  }
+  put(w, "</algo>\n");
+  pccl_out_flush(&w->out);
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to) {
+  const pccl_xml_target *target = pccl_xml_target_of(format);
+  PCCL_TRY(pccl_xml_target_check(target, plan));
+  writer *w = malloc(sizeof *w);
+  if (w == NULL) {
+    return pccl_no_memory("writing a plan");
+  }
+  w->plan = plan;
+  w->target = target;
+  w->element = NULL;
+  w->awaited = NULL;
+  w->out.to = to;
+  w->out.len = 0;
+  polyccl_result result = write_all(w);
+  free(w->element);
+  free(w->awaited);
+  free(w);
+  return result;
+}
