@@ -14,6 +14,8 @@ static const tool tools[] = {
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
+    {"topology", "MACHINE|FILE [--json] [-o FILE] | --list",
+     "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology},
     {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing",
      pccl_tool_verify},
 };

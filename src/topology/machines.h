@@ -1,0 +1,35 @@
+/* The machines that synthetic strings name, as data: what is in one and how it is joined. synthetic.c builds them. */
+#ifndef PCCL_TOPOLOGY_MACHINES_H
+#define PCCL_TOPOLOGY_MACHINES_H
+
+#include "topology/topology.h"
+
+typedef enum pccl_fabric {
+  PCCL_FABRIC_SWITCH,    /* each device has a port on one switch */
+  PCCL_FABRIC_CUBE_MESH, /* DGX-1's hybrid cube mesh of 8; `link` is one of a device's six */
+  PCCL_FABRIC_FULL,      /* a link between any two devices */
+  PCCL_FABRIC_RING       /* links to the two neighbours */
+} pccl_fabric;
+
+typedef struct pccl_shape {
+  polyccl_synthetic about;
+  const char *model, *link_type;
+  pccl_fabric fabric;
+  int count, most_devices;              /* of machines, when the string has none; most_devices: of the fabric */
+  int devices, nics, switches, sockets; /* in a machine; switches: PCIe; 0 NICs: a fabric alone */
+  double link, link_latency;            /* GB/s and us of a link of the fabric, one direction */
+  double pcie, socket, nic;             /* GB/s */
+  int leaf;                             /* machines behind a leaf switch; 0: one switch joins all */
+  bool counts_devices;                  /* "fully:8": the number is of devices in the one machine */
+} pccl_shape;
+
+extern const pccl_shape pccl_shapes[]; /* ends with a NULL name */
+
+/* Latencies, us. */
+#define PCCL_PCIE_DEVICE_LATENCY 0.4 /* device - PCIe switch */
+#define PCCL_PCIE_LATENCY 0.2        /* PCIe switch - NIC, PCIe switch - host */
+#define PCCL_SOCKET_LATENCY 0.3
+#define PCCL_NETWORK_LATENCY 0.65 /* NIC - network switch */
+#define PCCL_SPINE_LATENCY 0.3    /* leaf - spine */
+
+#endif

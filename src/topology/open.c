@@ -1,0 +1,79 @@
+/* Finding out what a spec means. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/vec.h"
+#include "topology/topology.h"
+
+enum { MOST_BYTES = 256 << 20, MOST_COPIES = 65536 };
+
+polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length, polyccl_topology **topology) {
+  size_t at = 0;
+  while (at < length && isspace((unsigned char)text[at])) {
+    at++;
+  }
+  if (at == length) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
+  }
+  return text[at] == '<' ? pccl_topology_read_xml(name, text, length, topology)
+                         : pccl_topology_read_json(name, text, length, topology);
+}
+
+static polyccl_result read_file(const char *path, polyccl_topology **topology) {
+  char *text;
+  size_t length;
+  PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
+  polyccl_result result = polyccl_topology_parse(path, text, length, topology);
+  free(text);
+  return result;
+}
+
+/* "PATH:4": the path, without its number, and the number; false: there is none, or such a file exists. */
+static bool split_copies(const char *spec, char *path, int *copies) {
+  const char *colon = strrchr(spec, ':');
+  if (colon == NULL || colon == spec || access(spec, F_OK) == 0) {
+    return false;
+  }
+  size_t digits = strspn(colon + 1, "0123456789");
+  if (digits == 0 || digits > 9 || colon[1 + digits] != '\0') {
+    return false;
+  }
+  memcpy(path, spec, (size_t)(colon - spec));
+  path[colon - spec] = '\0';
+  *copies = atoi(colon + 1);
+  return true;
+}
+
+static polyccl_result read_copies(const char *path, int copies, polyccl_topology **topology) {
+  if (copies < 1 || copies > MOST_COPIES) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%d: the number of machines must be within 1 .. %d", path, copies,
+                     MOST_COPIES);
+  }
+  polyccl_topology *base;
+  PCCL_TRY(read_file(path, &base));
+  polyccl_result result = pccl_topology_repeat(base, copies, topology);
+  polyccl_topology_destroy(base);
+  return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", path, copies);
+}
+
+polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology) {
+  if (pccl_synthetic_known(spec)) {
+    return pccl_synthetic_open(spec, topology);
+  }
+  if (strpbrk(spec, "/.") == NULL && access(spec, F_OK) != 0) {
+    return pccl_synthetic_open(spec, topology); /* for its message: no such machine */
+  }
+  char *path = pccl_strdup(spec);
+  if (path == NULL) {
+    return pccl_no_memory("a path");
+  }
+  int copies;
+  polyccl_result result =
+      split_copies(spec, path, &copies) ? read_copies(path, copies, topology) : read_file(path, topology);
+  free(path);
+  return result;
+}

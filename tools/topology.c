@@ -1,0 +1,65 @@
+/* polyccl topology */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/topology.h>
+
+#include "tools.h"
+
+enum { MAX_OUTPUT = 4096 };
+
+static int list_machines(void) {
+  for (const polyccl_synthetic *machine = polyccl_topology_synthetic(); machine->name != NULL; machine++) {
+    printf("%-10s %s\n           %s\n", machine->name, machine->help, machine->source);
+  }
+  return PCCL_EXIT_OK;
+}
+
+typedef polyccl_result (*writer)(const polyccl_topology *, FILE *);
+
+static int write_to(const polyccl_topology *topology, writer write, const char *path) {
+  FILE *to = path != NULL ? fopen(path, "w") : stdout;
+  if (to == NULL) {
+    return pccl_tool_usage("topology", "cannot write %s: %m", path);
+  }
+  polyccl_result result = write(topology, to);
+  int status = result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("topology", result);
+  if (path != NULL && fclose(to) != 0 && status == PCCL_EXIT_OK) {
+    fprintf(stderr, "polyccl topology: cannot write %s: %m\n", path);
+    status = PCCL_EXIT_FAILED;
+  }
+  if (status != PCCL_EXIT_OK && path != NULL) {
+    remove(path);
+  }
+  return status;
+}
+
+int pccl_tool_topology(int argc, char **argv) {
+  const char *spec = NULL, *path = NULL;
+  writer write = polyccl_topology_write_text;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--list") == 0) {
+      return list_machines();
+    } else if (strcmp(argv[i], "--json") == 0) {
+      write = polyccl_topology_write_json;
+    } else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) {
+      path = argv[++i];
+    } else if (argv[i][0] == '-' || spec != NULL) {
+      return pccl_tool_usage("topology", "does not know \"%s\"", argv[i]);
+    } else {
+      spec = argv[i];
+    }
+  }
+  if (spec == NULL) {
+    return pccl_tool_usage("topology", "needs a topology: a file, or one of those that --list shows");
+  }
+  polyccl_topology *topology;
+  polyccl_result result = polyccl_topology_open(spec, &topology);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("topology", result);
+  }
+  int status = write_to(topology, write, path);
+  polyccl_topology_destroy(topology);
+  return status;
+}
