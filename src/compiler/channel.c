@@ -1,0 +1,166 @@
+/* channel: a route is the chain of connections that fused nodes tie together; it has one channel end to end. Equal
+ * routes of an instance share a channel. Else a route takes the lowest one on which each of its fused nodes finds the
+ * pair (receive peer, send peer) free or already its own, since a thread block has one of each. Instances never share.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "compiler/ir.h"
+
+enum { MOST_CHANNELS = 1 << 15 };
+
+typedef struct router {
+  pccl_ir *ir;
+  pccl_map pairs;  /* (channel, rank, peer, direction) -> partner + 1, node << 32 */
+  pccl_map routes; /* hash of a route -> channel */
+} router;
+
+/* Ranks and peers below 2^16, channels below 2^16. */
+static uint64_t end_key(int32_t channel, int32_t rank, int32_t peer, bool sends) {
+  return ((uint64_t)channel << 33) | ((uint64_t)rank << 17) | ((uint64_t)peer << 1) | (sends ? 1 : 0);
+}
+
+static int32_t peer_from(const pccl_ir *ir, const pccl_node *node) { return ir->nodes.data[node->from].rank; }
+static int32_t peer_to(const pccl_ir *ir, const pccl_node *node) { return ir->nodes.data[node->to].rank; }
+
+/* The node that already holds one end of the pair with another partner; -1: none. */
+static int32_t conflict(const router *r, int32_t channel, const pccl_node *node) {
+  int32_t from = peer_from(r->ir, node), to = peer_to(r->ir, node);
+  uint64_t *in = pccl_map_get(&r->pairs, end_key(channel, node->rank, from, false));
+  uint64_t *out = pccl_map_get(&r->pairs, end_key(channel, node->rank, to, true));
+  if (in != NULL && (uint32_t)*in != (uint32_t)to + 1) {
+    return (int32_t)(*in >> 32);
+  }
+  if (out != NULL && (uint32_t)*out != (uint32_t)from + 1) {
+    return (int32_t)(*out >> 32);
+  }
+  return -1;
+}
+
+static bool take(router *r, int32_t channel, int32_t number) {
+  const pccl_node *node = &r->ir->nodes.data[number];
+  int32_t from = peer_from(r->ir, node), to = peer_to(r->ir, node);
+  uint64_t who = (uint64_t)number << 32;
+  return pccl_map_put(&r->pairs, end_key(channel, node->rank, from, false), who | ((uint32_t)to + 1), NULL) != NULL &&
+         pccl_map_put(&r->pairs, end_key(channel, node->rank, to, true), who | ((uint32_t)from + 1), NULL) != NULL;
+}
+
+/* The fused nodes of the route that starts with the send `head`, one after another. */
+static int32_t next_fused(const pccl_ir *ir, int32_t node) {
+  int32_t next = ir->nodes.data[node].to;
+  return next >= 0 && ir->nodes.data[next].to >= 0 ? next : -1;
+}
+
+static int32_t route_conflict(const router *r, int32_t channel, int32_t head) {
+  for (int32_t node = next_fused(r->ir, head); node >= 0; node = next_fused(r->ir, node)) {
+    int32_t other = conflict(r, channel, &r->ir->nodes.data[node]);
+    if (other >= 0) {
+      return other;
+    }
+  }
+  return -1;
+}
+
+static bool assign(router *r, int32_t channel, int32_t head) {
+  bool ok = true;
+  for (int32_t node = head; node >= 0 && ok; node = r->ir->nodes.data[node].to) {
+    r->ir->nodes.data[node].channel = channel;
+    ok = node == head || r->ir->nodes.data[node].to < 0 || take(r, channel, node);
+  }
+  return ok;
+}
+
+static uint64_t route_hash(const pccl_ir *ir, int32_t head) {
+  uint64_t hash = pccl_mix64((uint64_t)ir->nodes.data[head].lane);
+  for (int32_t node = head; node >= 0; node = ir->nodes.data[node].to) {
+    hash = pccl_mix64(hash ^ (uint64_t)ir->nodes.data[node].rank);
+  }
+  return hash >> 1;
+}
+
+static int32_t wished_channel(const pccl_ir *ir, int32_t head) {
+  for (int32_t node = head; node >= 0; node = ir->nodes.data[node].to) {
+    if (ir->nodes.data[node].channel >= 0) {
+      return ir->nodes.data[node].channel;
+    }
+  }
+  return -1;
+}
+
+static polyccl_result wished_route(router *r, int32_t channel, int32_t head) {
+  int32_t other = route_conflict(r, channel, head);
+  if (other >= 0) {
+    polyccl_location at = pccl_ir_location(r->ir, &r->ir->nodes.data[other]);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_ir_location(r->ir, &r->ir->nodes.data[head]),
+                        "channel %d cannot carry this route: on rank %d a thread block would need two peers in one "
+                        "direction, because of the operation at %s:%d; give one of them another channel, or set "
+                        "fusion = false",
+                        channel / r->ir->lanes, r->ir->nodes.data[other].rank, at.file != NULL ? at.file : "?",
+                        at.line);
+  }
+  return assign(r, channel, head) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
+}
+
+static polyccl_result free_route(router *r, int32_t head) {
+  int32_t lanes = r->ir->lanes, lane = r->ir->nodes.data[head].lane;
+  if (next_fused(r->ir, head) < 0) {
+    return assign(r, lane, head) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
+  }
+  bool is_new;
+  uint64_t *known = pccl_map_put(&r->routes, route_hash(r->ir, head), (uint64_t)lane, &is_new);
+  if (known == NULL) {
+    return pccl_no_memory("the compiler");
+  }
+  int32_t channel = (int32_t)*known;
+  while (route_conflict(r, channel, head) >= 0) {
+    channel += lanes;
+    if (channel >= MOST_CHANNELS) {
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(r->ir, &r->ir->nodes.data[head]),
+                          "the routes need more than %d channels", MOST_CHANNELS);
+    }
+  }
+  if (is_new) {
+    *known = (uint64_t)channel;
+  }
+  return assign(r, channel, head) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
+}
+
+static polyccl_result route_all(router *r) {
+  /* Wishes first, so that free routes fit around them. */
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < r->ir->nodes.len; i++) {
+      const pccl_node *node = &r->ir->nodes.data[i];
+      if (node->op != POLYCCL_STEP_SEND || node->gone) {
+        continue;
+      }
+      int32_t wish = pass == 0 ? wished_channel(r->ir, (int32_t)i) : r->ir->wished[i] ? 0 : -1;
+      if (pass == 0 && wish >= 0) {
+        r->ir->wished[i] = 1;
+        PCCL_TRY(wished_route(r, wish, (int32_t)i));
+      } else if (pass == 1 && wish < 0) {
+        PCCL_TRY(free_route(r, (int32_t)i));
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_pass_channel(pccl_ir *ir) {
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    if (ir->nodes.data[i].channel >= MOST_CHANNELS) {
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(ir, &ir->nodes.data[i]),
+                          "channel %d is out of range (at most %d with %d instances)",
+                          ir->nodes.data[i].channel / ir->lanes, MOST_CHANNELS / ir->lanes - 1, ir->lanes);
+    }
+  }
+  ir->wished = pccl_zeroed(ir->nodes.len, sizeof *ir->wished);
+  if (ir->wished == NULL) {
+    return pccl_no_memory("the compiler");
+  }
+  router r = {.ir = ir};
+  polyccl_result result = route_all(&r);
+  pccl_map_free(&r.pairs);
+  pccl_map_free(&r.routes);
+  return result;
+}

@@ -1,0 +1,91 @@
+/* The table of contents: every pass in its order. */
+#include <string.h>
+
+#include "base/error.h"
+#include "compiler/ir.h"
+
+typedef struct pass {
+  const char *name;
+  polyccl_result (*run)(pccl_ir *ir);
+} pass;
+
+static const pass passes[] = {
+    {"lower", pccl_pass_lower}, {"fuse", pccl_pass_fuse},   {"channel", pccl_pass_channel},
+    {"order", pccl_pass_order}, {"block", pccl_pass_block}, {"wait", pccl_pass_wait},
+};
+enum { PASSES = sizeof passes / sizeof passes[0] };
+
+#ifdef NDEBUG
+enum { CHECK_EACH_PASS = 0 };
+#else
+enum { CHECK_EACH_PASS = 1 };
+#endif
+
+static void dump_after(const pccl_ir *ir, const char *name, const polyccl_compile_options *options) {
+  if (options->dump != NULL && strcmp(options->dump, name) == 0) {
+    pccl_ir_dump(ir, options->dump_to != NULL ? options->dump_to : stderr);
+  }
+}
+
+static polyccl_result check_dump_name(const polyccl_compile_options *options) {
+  if (options->dump == NULL || strcmp(options->dump, "refine") == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  for (int i = 0; i < PASSES; i++) {
+    if (strcmp(options->dump, passes[i].name) == 0) {
+      return POLYCCL_SUCCESS;
+    }
+  }
+  return pccl_fail(POLYCCL_ERROR_INVALID,
+                   "unknown pass \"%s\" (known: refine, lower, fuse, channel, order, block, wait)", options->dump);
+}
+
+static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
+  PCCL_TRY(pccl_pass_refine(ir, options->placement));
+  dump_after(ir, "refine", options);
+  for (int i = 0; i < PASSES; i++) {
+    PCCL_TRY(passes[i].run(ir));
+    if (CHECK_EACH_PASS) {
+      PCCL_TRY(pccl_ir_check(ir, passes[i].name));
+    }
+    dump_after(ir, passes[i].name, options);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* The last word has the verifier, on the plan as it will run. */
+static polyccl_result prove(polyccl_plan *plan) {
+  polyccl_verify_report report;
+  PCCL_TRY(polyccl_plan_verify(plan, &report));
+  plan->fifo_depth = report.fifo_depth;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_compile_options *options,
+                               polyccl_plan **plan) {
+  static const polyccl_compile_options defaults;
+  options = options != NULL ? options : &defaults;
+  PCCL_TRY(check_dump_name(options));
+  if (program->parallel.len > 1) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a parallelize scope is still open", program->name);
+  }
+  PCCL_TRY(polyccl_program_check(program, NULL));
+  pccl_ir ir = {.program = program};
+  polyccl_plan *made = NULL;
+  polyccl_result result = run_passes(&ir, options);
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_pass_emit(&ir, &made);
+  }
+  pccl_ir_free(&ir);
+  if (result == POLYCCL_SUCCESS && !options->no_verify) {
+    result = prove(made);
+    if (result != POLYCCL_SUCCESS) {
+      polyccl_plan_destroy(made);
+    }
+  }
+  if (result != POLYCCL_SUCCESS) {
+    return result;
+  }
+  *plan = made;
+  return POLYCCL_SUCCESS;
+}

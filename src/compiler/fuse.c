@@ -1,0 +1,98 @@
+/* fuse: a receive and the one send that reads exactly what it stored become a node that does both. Where the stored
+ * value has no other reader and is overwritten, or never looked at again, an rrcs need not store: rrs. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "compiler/ir.h"
+
+static bool hints_agree(int32_t a, int32_t b) { return a < 0 || b < 0 || a == b; }
+
+static bool can_fuse(const pccl_node *receive, const pccl_node *send) {
+  return send->op == POLYCCL_STEP_SEND && (receive->op == POLYCCL_STEP_RECV || receive->op == POLYCCL_STEP_RRC) &&
+         receive->dst_buf == send->src_buf && receive->dst == send->src && receive->count == send->count &&
+         receive->lane == send->lane && hints_agree(receive->channel, send->channel) &&
+         hints_agree(receive->tb, send->tb);
+}
+
+/* True when the send waits for nothing but the receive, so that it may happen at the receive's place. Reading exactly
+ * what the receive stored, it has only that one predecessor, unless part of it was written by someone else since. */
+static bool only_pred(const pccl_ir *ir, const pccl_node *send, int32_t receive) {
+  return send->preds == 1 && ir->preds.data[send->pred] == receive;
+}
+
+static void fuse(pccl_ir *ir, int32_t receive, int32_t send) {
+  pccl_node *r = &ir->nodes.data[receive], *s = &ir->nodes.data[send];
+  bool reduces = r->op == POLYCCL_STEP_RRC;
+  bool unseen = r->reads == r->count && r->kills == r->count;
+  r->op = reduces ? (unseen ? POLYCCL_STEP_RRS : POLYCCL_STEP_RRCS) : POLYCCL_STEP_RCS;
+  r->to = s->to;
+  ir->nodes.data[s->to].from = receive;
+  r->channel = r->channel >= 0 ? r->channel : s->channel;
+  r->tb = r->tb >= 0 ? r->tb : s->tb;
+  s->gone = 1;
+  ir->into[send] = receive;
+}
+
+/* A wish for a channel binds the whole route: messages of a fused chain share theirs. */
+static bool chain_accepts(const pccl_ir *ir, const pccl_node *receive, const pccl_node *send) {
+  const pccl_node *nodes = ir->nodes.data;
+  int32_t before = nodes[receive->from].channel;
+  int32_t after = nodes[send->to].channel;
+  return hints_agree(before, after) && hints_agree(before, send->channel) && hints_agree(receive->channel, after);
+}
+
+/* Predecessors that were fused away live on in their receive; `mark` keeps each named once. */
+static void redirect(pccl_ir *ir, int32_t *mark) {
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    mark[i] = -1;
+  }
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    pccl_node *node = &ir->nodes.data[i];
+    int32_t kept = 0;
+    for (int32_t k = 0; k < node->preds && !node->gone; k++) {
+      int32_t pred = ir->into[ir->preds.data[node->pred + k]];
+      if (pred != (int32_t)i && mark[pred] != (int32_t)i) {
+        mark[pred] = (int32_t)i;
+        ir->preds.data[node->pred + kept++] = pred;
+      }
+    }
+    node->preds = kept;
+  }
+}
+
+polyccl_result pccl_pass_fuse(pccl_ir *ir) {
+  size_t count = ir->nodes.len;
+  ir->into = pccl_array(count, sizeof *ir->into);
+  int32_t *best = pccl_array(count, sizeof *best);
+  if (ir->into == NULL || best == NULL) {
+    free(best);
+    return pccl_no_memory("the compiler");
+  }
+  pccl_ir_depths(ir);
+  for (size_t i = 0; i < count; i++) {
+    ir->into[i] = (int32_t)i;
+    best[i] = -1;
+  }
+  /* Of several sends of one value, the one with most work behind it goes with the receive. */
+  for (size_t i = 0; i < count && !ir->program->config.no_fusion; i++) {
+    const pccl_node *send = &ir->nodes.data[i];
+    if (send->op != POLYCCL_STEP_SEND || send->preds != 1) {
+      continue;
+    }
+    int32_t pred = ir->preds.data[send->pred];
+    if (only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
+        chain_accepts(ir, &ir->nodes.data[pred], send) &&
+        (best[pred] < 0 || ir->nodes.data[best[pred]].priority < send->priority)) {
+      best[pred] = (int32_t)i;
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (best[i] >= 0 && chain_accepts(ir, &ir->nodes.data[i], &ir->nodes.data[best[i]])) {
+      fuse(ir, (int32_t)i, best[i]);
+    }
+  }
+  redirect(ir, best);
+  free(best);
+  pccl_ir_depths(ir);
+  return POLYCCL_SUCCESS;
+}

@@ -1,0 +1,89 @@
+/* The compiler's intermediate form. A pass a file, in the order of compile.c:
+ *
+ *   refine   the program's operations, cut into instances and placed in the plan's buffers: moves
+ *   lower    a move between ranks becomes a send and a receive; dependencies between the nodes of a rank
+ *   fuse     a receive and the send of what it stored become one node (rcs, rrcs, rrs)
+ *   channel  equal routes share a channel, others take the lowest where their fused nodes fit
+ *   order    one global order, first by depth; every thread block runs its nodes in it
+ *   block    thread blocks: one send peer, one receive peer, one channel each (MSCCLang's policy "connection")
+ *   wait     dependencies between thread blocks, without those already implied
+ *   emit     the plan
+ */
+#ifndef PCCL_COMPILER_IR_H
+#define PCCL_COMPILER_IR_H
+
+#include <stdio.h>
+
+#include <polyccl/compile.h>
+
+#include "base/vec.h"
+#include "plan/plan.h"
+#include "program/program.h"
+
+/* One copy or reduction of `count` chunks of the plan, in one instance ("lane"). */
+typedef struct pccl_move {
+  int32_t src_rank, src, dst_rank, dst;
+  int32_t acc; /* reduce: where the local operand is, in acc_buf; copy: unused */
+  int32_t count;
+  int32_t lane, location;
+  int32_t channel, send_tb, recv_tb; /* the author's wishes, of this lane; -1: none */
+  uint8_t src_buf, dst_buf, acc_buf;
+  uint8_t kind; /* pccl_operation_kind */
+} pccl_move;
+
+typedef struct pccl_node {
+  int32_t rank;
+  int32_t src, dst, count;
+  int32_t from, to; /* the node whose message this one receives; the node that receives what it sends; or -1 */
+  int32_t lane, location;
+  int32_t channel; /* -1 until known; local nodes stay -1 */
+  int32_t tb;      /* the author's wish, then the thread block's number on its rank */
+  int32_t step;
+  int32_t pred, preds;     /* in ir->preds: nodes of the same rank that must end before */
+  int32_t wait, waits;     /* in ir->waits */
+  int32_t depth, priority; /* longest path from the start, to an end */
+  int32_t reads, kills;    /* of the chunks it wrote: reads of them, overwrites (or dead ends) of them */
+  uint8_t op, src_buf, dst_buf;
+  uint8_t gone; /* fused into another */
+} pccl_node;
+
+typedef struct pccl_ir {
+  const polyccl_program *program;
+  pccl_collective_spec spec; /* of the plan: chunks after refinement, in or out of place as compiled */
+  int32_t lanes;             /* instances at most */
+  int32_t *scratch;          /* [ranks] chunks of scratch */
+  size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
+  PCCL_VEC(pccl_move) moves;
+  PCCL_VEC(pccl_node) nodes;
+  PCCL_VEC(int32_t) preds;
+  uint8_t *wished;         /* [nodes] heads of routes whose channel the author chose */
+  int32_t *into;           /* [nodes] the node that a gone one lives on in; itself otherwise */
+  PCCL_VEC(int32_t) order; /* all nodes that are left, in the global order */
+  PCCL_VEC(polyccl_wait) waits;
+  int32_t *tbs; /* [ranks] thread blocks */
+} pccl_ir;
+
+void pccl_ir_free(pccl_ir *ir);
+void pccl_ir_dump(const pccl_ir *ir, FILE *to);
+
+/* In debug builds: the invariants that passes rely on, INTERNAL where one is broken. */
+polyccl_result pccl_ir_check(const pccl_ir *ir, const char *pass);
+
+/* The slot of a chunk of the plan's buffers; two names of one chunk share it. */
+size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset);
+
+polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node);
+
+polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement);
+polyccl_result pccl_pass_lower(pccl_ir *ir);
+polyccl_result pccl_pass_fuse(pccl_ir *ir);
+polyccl_result pccl_pass_channel(pccl_ir *ir);
+polyccl_result pccl_pass_order(pccl_ir *ir);
+polyccl_result pccl_pass_block(pccl_ir *ir);
+polyccl_result pccl_pass_wait(pccl_ir *ir);
+polyccl_result pccl_pass_emit(const pccl_ir *ir, polyccl_plan **plan);
+
+/* Fills depth and priority of the nodes that are left. */
+void pccl_ir_depths(pccl_ir *ir);
+
+#endif

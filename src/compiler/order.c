@@ -1,0 +1,281 @@
+/* order: one order of all nodes, by depth, then the longest work behind, that keeps every dependency and every
+ * connection's FIFO: a receive is placed only when its message is the oldest on its connection. Every thread block runs
+ * its nodes in this order, so with enough credits the order itself is an execution, and there is no deadlock. Where
+ * dependencies contradict the FIFO, the message that is stuck moves to a channel of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "compiler/ir.h"
+
+enum { MOST_TRIES = 64, MOST_CHANNELS = 1 << 15 };
+
+typedef struct queue {
+  int32_t head, tail; /* nodes that receive, linked by next_in_queue; -1: empty */
+} queue;
+
+typedef struct scheduler {
+  pccl_ir *ir;
+  int32_t *waiting_for; /* [nodes] predecessors and message not yet placed */
+  int32_t *first_succ;  /* [nodes + 1] in succ */
+  int32_t *succ;
+  int32_t *connection;    /* [nodes] of the message that a node receives, or -1 */
+  int32_t *next_in_queue; /* [nodes] */
+  PCCL_VEC(queue) queues;
+  PCCL_VEC(int32_t) heap;
+  pccl_map connections;
+} scheduler;
+
+static bool before(const scheduler *s, int32_t a, int32_t b) {
+  const pccl_node *x = &s->ir->nodes.data[a], *y = &s->ir->nodes.data[b];
+  if (x->depth != y->depth) {
+    return x->depth < y->depth;
+  }
+  if (x->priority != y->priority) {
+    return x->priority > y->priority;
+  }
+  return a < b;
+}
+
+static bool heap_push(scheduler *s, int32_t node) {
+  if (!pccl_vec_push(&s->heap, node)) {
+    return false;
+  }
+  int32_t *heap = s->heap.data;
+  size_t i = s->heap.len - 1;
+  while (i > 0 && before(s, node, heap[(i - 1) / 2])) {
+    heap[i] = heap[(i - 1) / 2];
+    i = (i - 1) / 2;
+  }
+  heap[i] = node;
+  return true;
+}
+
+static int32_t heap_pop(scheduler *s) {
+  int32_t *heap = s->heap.data;
+  int32_t top = heap[0], last = heap[--s->heap.len];
+  size_t i = 0, count = s->heap.len;
+  for (;;) {
+    size_t child = 2 * i + 1;
+    if (child >= count) {
+      break;
+    }
+    child += child + 1 < count && before(s, heap[child + 1], heap[child]);
+    if (!before(s, heap[child], last)) {
+      break;
+    }
+    heap[i] = heap[child];
+    i = child;
+  }
+  if (count > 0) {
+    heap[i] = last;
+  }
+  return top;
+}
+
+static polyccl_result find_connections(scheduler *s) {
+  for (size_t i = 0; i < s->ir->nodes.len; i++) {
+    const pccl_node *node = &s->ir->nodes.data[i];
+    s->connection[i] = -1;
+    if (node->gone || node->from < 0) {
+      continue;
+    }
+    uint64_t key =
+        ((uint64_t)node->channel << 32) | ((uint64_t)s->ir->nodes.data[node->from].rank << 16) | (uint64_t)node->rank;
+    bool is_new;
+    uint64_t *slot = pccl_map_put(&s->connections, key, s->queues.len, &is_new);
+    if (slot == NULL || (is_new && !pccl_vec_push(&s->queues, (queue){-1, -1}))) {
+      return pccl_no_memory("the compiler");
+    }
+    s->connection[i] = (int32_t)*slot;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result find_successors(scheduler *s) {
+  const pccl_node *nodes = s->ir->nodes.data;
+  size_t count = s->ir->nodes.len;
+  memset(s->first_succ, 0, (count + 1) * sizeof *s->first_succ);
+  for (size_t i = 0; i < count; i++) {
+    for (int32_t k = 0; k < nodes[i].preds && !nodes[i].gone; k++) {
+      s->first_succ[s->ir->preds.data[nodes[i].pred + k] + 1]++;
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    s->first_succ[i + 1] += s->first_succ[i];
+  }
+  s->succ = pccl_array((size_t)s->first_succ[count], sizeof *s->succ);
+  int32_t *fill = pccl_array(count, sizeof *fill);
+  if (s->succ == NULL || fill == NULL) {
+    free(fill);
+    return pccl_no_memory("the compiler");
+  }
+  memcpy(fill, s->first_succ, count * sizeof *fill);
+  for (size_t i = 0; i < count; i++) {
+    for (int32_t k = 0; k < nodes[i].preds && !nodes[i].gone; k++) {
+      s->succ[fill[s->ir->preds.data[nodes[i].pred + k]]++] = (int32_t)i;
+    }
+  }
+  free(fill);
+  return POLYCCL_SUCCESS;
+}
+
+static bool at_head(const scheduler *s, int32_t node) {
+  return s->connection[node] < 0 || s->queues.data[s->connection[node]].head == node;
+}
+
+static bool release(scheduler *s, int32_t node) {
+  return --s->waiting_for[node] > 0 || !at_head(s, node) || heap_push(s, node);
+}
+
+static bool place(scheduler *s, int32_t number) {
+  const pccl_node *node = &s->ir->nodes.data[number];
+  bool ok = pccl_vec_push(&s->ir->order, number);
+  if (node->from >= 0) {
+    queue *in = &s->queues.data[s->connection[number]];
+    in->head = s->next_in_queue[number];
+    if (in->head >= 0 && s->waiting_for[in->head] == 0) {
+      ok = ok && heap_push(s, in->head);
+    }
+  }
+  if (node->to >= 0) {
+    queue *out = &s->queues.data[s->connection[node->to]];
+    s->next_in_queue[node->to] = -1;
+    if (out->head < 0) {
+      out->head = node->to;
+    } else {
+      s->next_in_queue[out->tail] = node->to;
+    }
+    out->tail = node->to;
+    ok = ok && release(s, node->to);
+  }
+  for (int32_t k = s->first_succ[number]; ok && k < s->first_succ[number + 1]; k++) {
+    ok = release(s, s->succ[k]);
+  }
+  return ok;
+}
+
+/* Places all nodes that can be; true in *stuck when some are left. */
+static polyccl_result place_all(scheduler *s, bool *stuck) {
+  pccl_ir *ir = s->ir;
+  size_t live = 0;
+  ir->order.len = 0;
+  s->heap.len = 0;
+  for (size_t i = 0; i < s->queues.len; i++) {
+    s->queues.data[i] = (queue){-1, -1};
+  }
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    const pccl_node *node = &ir->nodes.data[i];
+    s->waiting_for[i] = node->preds + (node->from >= 0);
+    if (!node->gone) {
+      live++;
+      if (s->waiting_for[i] == 0 && !heap_push(s, (int32_t)i)) {
+        return pccl_no_memory("the compiler");
+      }
+    }
+  }
+  while (s->heap.len > 0) {
+    if (!place(s, heap_pop(s))) {
+      return pccl_no_memory("the compiler");
+    }
+  }
+  *stuck = ir->order.len < live;
+  return POLYCCL_SUCCESS;
+}
+
+static int32_t route_head(const pccl_ir *ir, int32_t node) {
+  while (ir->nodes.data[node].from >= 0) {
+    node = ir->nodes.data[node].from;
+  }
+  return node;
+}
+
+static polyccl_result stuck_by_wish(const scheduler *s, int32_t node) {
+  const pccl_ir *ir = s->ir;
+  int32_t ahead = s->queues.data[s->connection[node]].head;
+  polyccl_location other = pccl_ir_location(ir, &ir->nodes.data[ahead]);
+  return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_ir_location(ir, &ir->nodes.data[node]),
+                      "channel %d from rank %d to rank %d would deadlock: this message is needed before the one of "
+                      "%s:%d that is sent ahead of it; give one of them another channel",
+                      ir->nodes.data[node].channel / ir->lanes, ir->nodes.data[ir->nodes.data[node].from].rank,
+                      ir->nodes.data[node].rank, other.file != NULL ? other.file : "?", other.line);
+}
+
+/* Messages that are ready but behind another on their connection move, with their whole routes, to new channels: above
+ * all others of their lane, where nothing can be in their way. */
+static polyccl_result move_stuck(scheduler *s) {
+  pccl_ir *ir = s->ir;
+  int32_t top = 0;
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    top = !ir->nodes.data[i].gone && ir->nodes.data[i].channel > top ? ir->nodes.data[i].channel : top;
+  }
+  int32_t base = (top / ir->lanes + 1) * ir->lanes;
+  bool moved = false;
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    const pccl_node *node = &ir->nodes.data[i];
+    if (node->gone || node->from < 0 || s->waiting_for[i] != 0 || at_head(s, (int32_t)i) ||
+        s->queues.data[s->connection[i]].head < 0) {
+      continue;
+    }
+    int32_t head = route_head(ir, (int32_t)i);
+    if (ir->wished[head]) {
+      return stuck_by_wish(s, (int32_t)i);
+    }
+    if (ir->nodes.data[head].channel >= base) {
+      continue; /* its route moved in this round already */
+    }
+    if (base + ir->nodes.data[head].lane >= MOST_CHANNELS) {
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(ir, node), "more than %d channels are needed",
+                          MOST_CHANNELS);
+    }
+    for (int32_t n = head; n >= 0; n = ir->nodes.data[n].to) {
+      ir->nodes.data[n].channel = base + ir->nodes.data[head].lane;
+    }
+    moved = true;
+    base += ir->lanes; /* each its own: two moved routes might not fit together */
+  }
+  return moved ? POLYCCL_SUCCESS
+               : pccl_fail(POLYCCL_ERROR_INTERNAL, "%s: the order of its operations has a cycle", ir->program->name);
+}
+
+static polyccl_result order(scheduler *s) {
+  PCCL_TRY(find_successors(s));
+  for (int tries = 0; tries < MOST_TRIES; tries++) {
+    pccl_map_free(&s->connections);
+    s->queues.len = 0;
+    PCCL_TRY(find_connections(s));
+    bool stuck = false;
+    PCCL_TRY(place_all(s, &stuck));
+    if (!stuck) {
+      return POLYCCL_SUCCESS;
+    }
+    PCCL_TRY(move_stuck(s));
+  }
+  return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: no order of its messages found in %d tries; set fusion = false",
+                   s->ir->program->name, MOST_TRIES);
+}
+
+polyccl_result pccl_pass_order(pccl_ir *ir) {
+  size_t count = ir->nodes.len;
+  scheduler s = {.ir = ir,
+                 .waiting_for = pccl_array(count, sizeof *s.waiting_for),
+                 .first_succ = pccl_array(count + 1, sizeof *s.first_succ),
+                 .connection = pccl_array(count, sizeof *s.connection),
+                 .next_in_queue = pccl_array(count, sizeof *s.next_in_queue)};
+  polyccl_result result = POLYCCL_ERROR_MEMORY;
+  if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL) {
+    result = order(&s);
+  } else {
+    result = pccl_no_memory("the compiler");
+  }
+  free(s.waiting_for);
+  free(s.first_succ);
+  free(s.succ);
+  free(s.connection);
+  free(s.next_in_queue);
+  pccl_vec_free(&s.queues);
+  pccl_vec_free(&s.heap);
+  pccl_map_free(&s.connections);
+  return result;
+}
