@@ -1,0 +1,39 @@
+# PolyCCL: `make demo` and `make check` are all that a newcomer needs. CMake does the work; see CMakePresets.json.
+
+BUILD = build/release
+
+.PHONY: all demo check bench fuzz install format packages packages-check clean
+
+all: packages
+	@scripts/build.sh release
+
+# Builds, then compiles, verifies and runs a hierarchical AllReduce on 4 processes.
+demo: all
+	@scripts/demo.sh $(BUILD)
+
+# Every test: release, then sanitizers on a subset, a short fuzz, format and layers.
+check: packages-check
+	@scripts/check.sh
+
+# Measurements; docs/results.md says which command gives which figure.
+bench: all
+	@scripts/bench.sh $(BUILD)
+
+# Long fuzzing: SECONDS each target (default 600).
+fuzz: packages-check
+	@tests/fuzz/run.sh $(or $(SECONDS_EACH),600)
+
+install: all
+	cmake --install $(BUILD)
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+packages:
+	@scripts/packages.sh cmake/packages.txt
+
+packages-check:
+	@scripts/packages.sh cmake/packages.txt cmake/packages-check.txt
+
+clean:
+	rm -rf build

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Every test of the project. CI runs exactly this.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CTEST_OUTPUT_ON_FAILURE=1
+start=$(date +%s)
+section() { printf '\n== %s (%ds)\n' "$1" $(($(date +%s) - start)); }
+
+section "format and layers"
+scripts/format.sh
+scripts/layers.sh
+
+section "release: all tests"
+scripts/build.sh release
+ctest --test-dir build/release -j2 --no-label-summary
+
+section "address and undefined-behaviour sanitizers"
+scripts/build.sh asan
+ctest --test-dir build/asan -j2 -LE 'slow|python|page' --no-label-summary
+
+section "thread sanitizer"
+scripts/build.sh tsan
+ctest --test-dir build/tsan -j2 -L tsan --no-label-summary
+
+if [ -x tests/fuzz/run.sh ]; then
+  section "short fuzz"
+  tests/fuzz/run.sh 5
+fi
+section "done"

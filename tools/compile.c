@@ -1,0 +1,145 @@
+/* polyccl compile PROGRAM: a plan, as text or as MSCCL XML. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <polyccl/compile.h>
+
+#include "program_args.h"
+#include "tools.h"
+
+typedef struct compile_args {
+  pccl_program_args program;
+  polyccl_compile_options options;
+  polyccl_format format;
+  const char *output; /* NULL: standard output */
+} compile_args;
+
+static const char *const format_names[] = {
+    [POLYCCL_FORMAT_PLAN] = "plan", [POLYCCL_FORMAT_XML] = "xml", [POLYCCL_FORMAT_XML_AZURE] = "azure"};
+
+static int parse_format(const char *name, polyccl_format *format) {
+  for (size_t i = 0; i < sizeof format_names / sizeof format_names[0]; i++) {
+    if (strcmp(name, format_names[i]) == 0) {
+      *format = (polyccl_format)i;
+      return PCCL_EXIT_OK;
+    }
+  }
+  return pccl_tool_usage("compile", "unknown format \"%s\" (known: plan, xml, azure)", name);
+}
+
+/* "--name value" or "--name=value"; NULL: argument *at is something else. */
+static const char *value_of(const char *name, int argc, char **argv, int *at) {
+  size_t length = strlen(name);
+  if (strncmp(argv[*at], name, length) != 0) {
+    return NULL;
+  }
+  if (argv[*at][length] == '=') {
+    return argv[*at] + length + 1;
+  }
+  if (argv[*at][length] == '\0') {
+    return *at + 1 < argc ? argv[++*at] : "";
+  }
+  return NULL;
+}
+
+static int parse(compile_args *args, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    const char *error = NULL, *value;
+    if ((value = value_of("--format", argc, argv, &i)) != NULL) {
+      int status = parse_format(value, &args->format);
+      if (status != PCCL_EXIT_OK) {
+        return status;
+      }
+    } else if ((value = value_of("--dump", argc, argv, &i)) != NULL) {
+      args->options.dump = value;
+    } else if ((value = value_of("-o", argc, argv, &i)) != NULL) {
+      if (*value == '\0') {
+        return pccl_tool_usage("compile", "-o wants a file");
+      }
+      args->output = value;
+    } else if (strcmp(argv[i], "--in-place") == 0) {
+      args->options.placement = POLYCCL_IN_PLACE;
+    } else if (strcmp(argv[i], "--out-of-place") == 0) {
+      args->options.placement = POLYCCL_OUT_OF_PLACE;
+    } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
+      return pccl_tool_usage("compile", "unexpected argument \"%s\"", argv[i]);
+    } else if (error != NULL) {
+      return pccl_tool_usage("compile", "%s", error);
+    }
+  }
+  return args->program.path != NULL
+             ? PCCL_EXIT_OK
+             : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
+}
+
+/* A file appears whole or not at all. */
+static int write_file(const polyccl_plan *plan, const compile_args *args) {
+  size_t size = strlen(args->output) + 32;
+  char *temporary = malloc(size);
+  if (temporary == NULL) {
+    return pccl_tool_usage("compile", "out of memory");
+  }
+  snprintf(temporary, size, "%s.%ld.tmp", args->output, (long)getpid());
+  FILE *file = fopen(temporary, "we");
+  int status = PCCL_EXIT_OK;
+  if (file == NULL) {
+    status = pccl_tool_usage("compile", "%s: cannot write: %s", args->output, strerror(errno));
+  } else {
+    polyccl_result result = polyccl_plan_write(plan, args->format, file);
+    bool failed = ferror(file) != 0;
+    failed = fclose(file) != 0 || failed;
+    if (result != POLYCCL_SUCCESS) {
+      status = pccl_tool_failed("compile", result);
+    } else if (failed || rename(temporary, args->output) != 0) {
+      status = pccl_tool_usage("compile", "%s: cannot write: %s", args->output, strerror(errno));
+    }
+    if (status != PCCL_EXIT_OK) {
+      unlink(temporary);
+    }
+  }
+  free(temporary);
+  return status;
+}
+
+static int write_out(const polyccl_plan *plan, const compile_args *args) {
+  if (args->output != NULL) {
+    return write_file(plan, args);
+  }
+  polyccl_result result = polyccl_plan_write(plan, args->format, stdout);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  return fflush(stdout) == 0 && !ferror(stdout)
+             ? PCCL_EXIT_OK
+             : pccl_tool_usage("compile", "cannot write to standard output: %s", strerror(errno));
+}
+
+static int compile(const compile_args *args) {
+  polyccl_program *program = NULL;
+  polyccl_result result = polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  polyccl_plan *plan = NULL;
+  result = polyccl_compile(program, &args->options, &plan);
+  polyccl_program_destroy(program);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  int status = write_out(plan, args);
+  polyccl_plan_destroy(plan);
+  return status;
+}
+
+int pccl_tool_compile(int argc, char **argv) {
+  compile_args args = {0};
+  int status = parse(&args, argc, argv);
+  if (status == PCCL_EXIT_OK) {
+    status = compile(&args);
+  }
+  pccl_program_args_free(&args.program);
+  return status;
+}
