@@ -13,6 +13,9 @@ typedef struct tool {
 static const tool tools[] = {
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
+    {"compile",
+     "PROGRAM [-p name=value ...] [-o FILE] [--format plan|xml|azure] [--in-place|--out-of-place] [--dump PASS]",
+     "a verified plan, as text or MSCCL XML", pccl_tool_compile},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
     {"topology", "MACHINE|FILE [--json] [-o FILE] | --list",
      "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology},

@@ -14,6 +14,7 @@ int pccl_tool_usage(const char *tool, const char *format, ...) __attribute__((fo
 int pccl_tool_failed(const char *tool, polyccl_result result);
 
 int pccl_tool_check(int argc, char **argv);
+int pccl_tool_compile(int argc, char **argv);
 int pccl_tool_info(int argc, char **argv);
 int pccl_tool_topology(int argc, char **argv);
 int pccl_tool_verify(int argc, char **argv);
