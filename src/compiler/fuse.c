@@ -60,39 +60,103 @@ static void redirect(pccl_ir *ir, int32_t *mark) {
   }
 }
 
-polyccl_result pccl_pass_fuse(pccl_ir *ir) {
-  size_t count = ir->nodes.len;
-  ir->into = pccl_array(count, sizeof *ir->into);
-  int32_t *best = pccl_array(count, sizeof *best);
-  if (ir->into == NULL || best == NULL) {
-    free(best);
-    return pccl_no_memory("the compiler");
+/* Where the chain at hand has been: per rank its last fused node there, and before that one another. */
+typedef struct trail {
+  int32_t *chain;  /* [ranks] the chain (its head) that wrote last */
+  int32_t *last;   /* [ranks] */
+  int32_t *before; /* [nodes] */
+} trail;
+
+/* A chain may pass a rank twice, but not with one peer in common: on one channel that would be one thread block with
+ * two peers in the other direction. */
+static bool fits_trail(const pccl_ir *ir, const trail *t, int32_t head, int32_t receive, int32_t send) {
+  const pccl_node *nodes = ir->nodes.data;
+  int32_t rank = nodes[receive].rank;
+  int32_t from = nodes[nodes[receive].from].rank, to = nodes[nodes[send].to].rank;
+  for (int32_t seen = t->chain[rank] == head ? t->last[rank] : -1; seen >= 0; seen = t->before[seen]) {
+    int32_t seen_from = nodes[nodes[seen].from].rank, seen_to = nodes[nodes[seen].to].rank;
+    if ((seen_from == from) != (seen_to == to)) {
+      return false;
+    }
+    if (seen_from == from) {
+      return true; /* the same pair again, which has been compared with all before it */
+    }
   }
-  pccl_ir_depths(ir);
-  for (size_t i = 0; i < count; i++) {
-    ir->into[i] = (int32_t)i;
-    best[i] = -1;
+  return true;
+}
+
+static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send) {
+  int32_t head = send;
+  for (;;) {
+    int32_t receive = ir->nodes.data[send].to;
+    int32_t next = best[receive];
+    if (next < 0) {
+      return;
+    }
+    const pccl_node *r = &ir->nodes.data[receive];
+    if (chain_accepts(ir, r, &ir->nodes.data[next]) && fits_trail(ir, t, head, receive, next)) {
+      fuse(ir, receive, next);
+      t->before[receive] = t->chain[r->rank] == head ? t->last[r->rank] : -1;
+      t->chain[r->rank] = head;
+      t->last[r->rank] = receive;
+      send = receive;
+    } else {
+      head = send = next;
+    }
   }
-  /* Of several sends of one value, the one with most work behind it goes with the receive. */
-  for (size_t i = 0; i < count && !ir->program->config.no_fusion; i++) {
+}
+
+/* Of several sends of one value, the one with most work behind it goes with the receive. */
+static void choose(const pccl_ir *ir, int32_t *best) {
+  for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *send = &ir->nodes.data[i];
     if (send->op != POLYCCL_STEP_SEND || send->preds != 1) {
       continue;
     }
     int32_t pred = ir->preds.data[send->pred];
     if (only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
-        chain_accepts(ir, &ir->nodes.data[pred], send) &&
         (best[pred] < 0 || ir->nodes.data[best[pred]].priority < send->priority)) {
       best[pred] = (int32_t)i;
     }
   }
-  for (size_t i = 0; i < count; i++) {
-    if (best[i] >= 0 && chain_accepts(ir, &ir->nodes.data[i], &ir->nodes.data[best[i]])) {
-      fuse(ir, (int32_t)i, best[i]);
+}
+
+static void fuse_all(pccl_ir *ir, const int32_t *best, trail *t) {
+  for (int rank = 0; rank < ir->spec.ranks; rank++) {
+    t->chain[rank] = -1;
+  }
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    const pccl_node *send = &ir->nodes.data[i];
+    bool chosen = send->op == POLYCCL_STEP_SEND && send->preds == 1 && best[ir->preds.data[send->pred]] == (int32_t)i;
+    if (send->op == POLYCCL_STEP_SEND && !chosen) {
+      fuse_chain(ir, best, t, (int32_t)i);
     }
   }
-  redirect(ir, best);
+}
+
+polyccl_result pccl_pass_fuse(pccl_ir *ir) {
+  size_t count = ir->nodes.len, ranks = (size_t)ir->spec.ranks;
+  ir->into = pccl_array(count, sizeof *ir->into);
+  int32_t *best = pccl_array(count, sizeof *best);
+  trail t = {pccl_array(ranks, sizeof *t.chain), pccl_array(ranks, sizeof *t.last),
+             pccl_array(count, sizeof *t.before)};
+  bool ok = ir->into != NULL && best != NULL && t.chain != NULL && t.last != NULL && t.before != NULL;
+  if (ok) {
+    pccl_ir_depths(ir);
+    for (size_t i = 0; i < count; i++) {
+      ir->into[i] = (int32_t)i;
+      best[i] = -1;
+    }
+    if (!ir->program->config.no_fusion) {
+      choose(ir, best);
+      fuse_all(ir, best, &t);
+    }
+    redirect(ir, best);
+    pccl_ir_depths(ir);
+  }
   free(best);
-  pccl_ir_depths(ir);
-  return POLYCCL_SUCCESS;
+  free(t.chain);
+  free(t.last);
+  free(t.before);
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
 }

@@ -4,8 +4,9 @@
  * result is right for any mix of counts and scopes; dependencies are found later on the parts.
  *   interleaved: chunk k is parts k * refine ..; instance i takes the i-th run of the operation's parts
  *   batched:     instance i owns the i-th run of every block (of scratch: of the buffer)
- * An in-place program that is compiled out of place reads chunks that nothing has written from the input, and writes
- * to the output where the collective asks for the chunk, else to scratch, so that the caller's input is kept. */
+ * Out of place, the caller's input is only read, and an output that the collective does not ask for may not be there.
+ * So a program that writes elsewhere (an in-place program always does) is renamed: a chunk that nothing has written is
+ * read from the input; once written, it lives in the output where the collective asks for it, else in scratch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,22 +55,23 @@ static spot spot_of(const refiner *r, pccl_place place, int32_t offset) {
   return (spot){place.rank, r->scratch_base[which] + offset, POLYCCL_BUF_SCRATCH};
 }
 
-/* ---- in-place program, out-of-place plan ---- */
+/* ---- renaming ---- */
 
-static pccl_collective_spec inplace_spec(const refiner *r) {
+/* The plan's chunks under the program's own sharing of input and output. */
+static pccl_collective_spec written_spec(const refiner *r) {
   pccl_collective_spec spec = r->ir->spec;
-  spec.inplace = true;
+  spec.inplace = r->program->config.inplace;
   return spec;
 }
 
 static int32_t cell_of(const refiner *r, spot at) {
-  pccl_collective_spec spec = inplace_spec(r);
+  pccl_collective_spec spec = written_spec(r);
   return pccl_collective_cell(&spec, at.rank, at.buffer == POLYCCL_BUF_OUTPUT, at.offset);
 }
 
 /* The output chunk of a cell, or -1. */
 static int32_t output_of_cell(const refiner *r, int rank, int32_t cell) {
-  pccl_collective_spec spec = inplace_spec(r);
+  pccl_collective_spec spec = written_spec(r);
   int input, output;
   pccl_collective_shape(&spec, &input, &output);
   int32_t first = pccl_collective_cell(&spec, rank, true, 0);
@@ -98,7 +100,7 @@ static spot renamed_read(const refiner *r, spot at) {
   if (r->touched[at.rank][cell]) {
     return renamed_home(r, at.rank, cell);
   }
-  pccl_collective_spec spec = inplace_spec(r);
+  pccl_collective_spec spec = written_spec(r);
   return (spot){at.rank, cell - pccl_collective_cell(&spec, at.rank, false, 0), POLYCCL_BUF_INPUT};
 }
 
@@ -220,7 +222,7 @@ static polyccl_result bring_untouched(refiner *r) {
   pccl_collective_shape(&r->ir->spec, &input, &output);
   for (int rank = 0; rank < r->program->config.ranks; rank++) {
     for (int32_t i = 0; i < output;) {
-      pccl_collective_spec spec = inplace_spec(r);
+      pccl_collective_spec spec = written_spec(r);
       int32_t first = pccl_collective_cell(&spec, rank, false, 0);
       int32_t count = 0;
       for (; i + count < output; count++) {
@@ -258,7 +260,7 @@ static polyccl_result lay_out(refiner *r) {
       r->touched == NULL) {
     return pccl_no_memory("the compiler");
   }
-  pccl_collective_spec renamed = inplace_spec(r);
+  pccl_collective_spec renamed = written_spec(r);
   int32_t cells = pccl_collective_cells(&renamed);
   for (size_t rank = 0; rank < ranks; rank++) {
     int64_t next = 0;
@@ -294,7 +296,7 @@ static polyccl_result pack_spill(refiner *r) {
       }
     }
   }
-  pccl_collective_spec spec = inplace_spec(r);
+  pccl_collective_spec spec = written_spec(r);
   int32_t cells = pccl_collective_cells(&spec);
   for (size_t rank = 0; ok && rank < ranks; rank++) {
     int32_t next = r->spill[rank];
@@ -335,8 +337,10 @@ static polyccl_result refine_all(refiner *r) {
   for (size_t i = 0; i < r->program->operations.len; i++) {
     PCCL_TRY(refine_operation(r, &r->program->operations.data[i]));
   }
-  if (r->rename) {
+  if (r->rename && r->program->config.inplace) {
     PCCL_TRY(bring_untouched(r));
+  }
+  if (r->rename) {
     PCCL_TRY(pack_spill(r));
   }
   size_t next = 0;
@@ -346,6 +350,27 @@ static polyccl_result refine_all(refiner *r) {
   }
   r->ir->first_slot[r->program->config.ranks] = next;
   return POLYCCL_SUCCESS;
+}
+
+/* True where an out-of-place plan of the program must be renamed. */
+static bool must_rename(const refiner *r) {
+  if (r->program->config.inplace) {
+    return true;
+  }
+  for (size_t i = 0; i < r->program->operations.len; i++) {
+    const pccl_operation *op = &r->program->operations.data[i];
+    if (op->dst.buffer == POLYCCL_INPUT) {
+      return true;
+    }
+    for (int32_t k = 0; op->dst.buffer == POLYCCL_OUTPUT && k < op->size; k++) {
+      polyccl_leaf leaf;
+      if (r->program->config.collective != POLYCCL_CUSTOM &&
+          pccl_collective_post(&r->program->spec, op->dst.rank, op->dst.index + k, &leaf) == PCCL_POST_ANY) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
@@ -361,10 +386,10 @@ polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
   ir->spec.chunks *= r.refine;
   ir->spec.chunks_out *= r.refine;
   if (placement != POLYCCL_AS_WRITTEN) {
-    r.rename = program->config.inplace && placement == POLYCCL_OUT_OF_PLACE;
     ir->spec.inplace = placement == POLYCCL_IN_PLACE;
     PCCL_TRY(pccl_collective_validate(&ir->spec));
   }
+  r.rename = !ir->spec.inplace && must_rename(&r);
   polyccl_result result = refine_all(&r);
   for (int rank = 0; r.touched != NULL && rank < program->config.ranks; rank++) {
     free(r.touched[rank]);

@@ -1,1 +1,2 @@
 polyccl_unit_test(compiler)
+polyccl_unit_test(compiler_random)
