@@ -1,0 +1,49 @@
+/* Inside of a communicator. */
+#ifndef PCCL_RUNTIME_COMM_H
+#define PCCL_RUNTIME_COMM_H
+
+#include <polyccl/polyccl.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "kernel/reduce.h"
+#include "transport/connection.h"
+#include "transport/region.h"
+#include "transport/segment.h"
+
+struct pccl_loaded;
+struct pccl_prepared;
+
+struct polyccl_comm {
+  pccl_segment *segment;
+  pccl_rank_cell *cell; /* ours */
+  const pccl_kernels *kernels;
+  int rank, ranks, cores;
+  bool crowded; /* more ranks than cores */
+  unsigned forks;
+  int32_t pid;
+  uint64_t timeout_ns;
+  size_t buffer_bytes; /* for all slots of a rank's receiving ends */
+
+  PCCL_VEC(pccl_end *) ends;
+  pccl_map end_of; /* key -> index in ends */
+  PCCL_VEC(struct pccl_loaded *) plans;
+  struct pccl_prepared *recent; /* newest first */
+  size_t prepared;
+  struct pccl_choice *choices; /* select.c */
+
+  void *scratch;
+  size_t scratch_bytes;
+  uint64_t calls; /* by reference */
+  pccl_region_cache regions;
+  int *peer_fd; /* pidfds, opened when first needed; -1 */
+};
+
+/* Refuses NULL, a copy that fork() made, an aborted communicator. */
+polyccl_result pccl_comm_usable(const polyccl_comm *comm);
+
+/* The end of (src, dst, channel), opened on first use. */
+polyccl_result pccl_comm_end(polyccl_comm *comm, int src, int dst, int channel, polyccl_protocol protocol,
+                             int log2_bytes, bool sender, pccl_end **end);
+
+#endif

@@ -1,0 +1,24 @@
+/* Memory from polyccl_mem_alloc(): anonymous files that other processes map when they are told of them.
+ * A region's number is never used again, so a mapping that was kept cannot be mistaken for another's. */
+#ifndef PCCL_TRANSPORT_REGION_H
+#define PCCL_TRANSPORT_REGION_H
+
+#include <sys/types.h>
+
+#include "transport/segment.h"
+
+/* Names the memory [pointer, pointer + bytes) of this process; region 0 when it is not wholly in one region. */
+pccl_reference pccl_region_reference(const void *pointer, size_t bytes);
+
+/* Mappings of other processes' regions, one cache per communicator. */
+typedef struct pccl_region_cache {
+  struct pccl_region_mapping *mapping;
+  size_t mappings, capacity;
+  uint64_t clock;
+} pccl_region_cache;
+
+/* The address here of a place that process `pid` named. */
+polyccl_result pccl_region_address(pccl_region_cache *cache, pid_t pid, pccl_reference reference, char **address);
+void pccl_region_cache_free(pccl_region_cache *cache);
+
+#endif
