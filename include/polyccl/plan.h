@@ -32,6 +32,10 @@ typedef enum polyccl_step_op {
 /* The plan has one scratch buffer per rank; input and output as in program.h. */
 typedef enum polyccl_plan_buffer { POLYCCL_BUF_INPUT = 0, POLYCCL_BUF_OUTPUT, POLYCCL_BUF_SCRATCH } polyccl_plan_buffer;
 
+/* Marks that a message may go by reference (docs/plan.md, By reference); an executor may ignore them.
+ * GET stands on a step that sends, PUT on a recv or rcs. */
+enum { POLYCCL_FLAG_GET = 1, POLYCCL_FLAG_PUT = 2 };
+
 typedef enum polyccl_loop_order {
   POLYCCL_BATCH_MAJOR = 0, /* all steps for a micro-batch, then the next micro-batch (MSCCL) */
   POLYCCL_TASK_MAJOR       /* a step for all its micro-batches, then the next step (ResCCL) */
@@ -45,7 +49,7 @@ typedef struct polyccl_wait {
 typedef struct polyccl_step {
   uint8_t op;               /* polyccl_step_op */
   uint8_t src_buf, dst_buf; /* polyccl_plan_buffer */
-  uint8_t flags;            /* POLYCCL_FLAG_*; 0 */
+  uint8_t flags;            /* set of POLYCCL_FLAG_* */
   int32_t src, dst, count;
   int32_t recv, send;  /* indices into connections, or -1 */
   int32_t wait, waits; /* first index and number in the plan's waits */

@@ -26,7 +26,7 @@ const pccl_op_traits pccl_ops[POLYCCL_STEP_OP_COUNT] = {
         {.name = "reduce", .xml = "re", .reads_src = true, .writes_dst = true, .reads_dst = true, .reduces = true},
 };
 
-const pccl_flag_word pccl_step_flags[] = {{NULL, 0}};
+const pccl_flag_word pccl_step_flags[] = {{"get", POLYCCL_FLAG_GET}, {"put", POLYCCL_FLAG_PUT}, {NULL, 0}};
 
 const char *polyccl_step_op_name(polyccl_step_op op) {
   return (unsigned)op < POLYCCL_STEP_OP_COUNT ? pccl_ops[op].name : NULL;

@@ -2,6 +2,7 @@
 #include "runtime/comm.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,25 +33,31 @@ static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 
+polyccl_result pccl_offer(polyccl_unique_id *id, pccl_segment **segment) {
+  pccl_segment *made;
+  PCCL_TRY(pccl_segment_create(&made));
+  pthread_mutex_lock(&offered.lock);
+  bool kept = pccl_vec_push(&offered.segments, made);
+  pthread_mutex_unlock(&offered.lock);
+  if (!kept) {
+    pccl_segment_release(made);
+    return pccl_no_memory("a unique id");
+  }
+  id_content content = {.pid = getpid(), .fd = made->fd};
+  memcpy(content.magic, id_magic, sizeof id_magic);
+  memcpy(content.cookie, made->header->cookie, PCCL_COOKIE_BYTES);
+  memset(id, 0, sizeof *id);
+  memcpy(id->bytes, &content, sizeof content);
+  *segment = made;
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result polyccl_get_unique_id(polyccl_unique_id *id) {
   if (id == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_get_unique_id: id is NULL");
   }
   pccl_segment *segment;
-  PCCL_TRY(pccl_segment_create(&segment));
-  pthread_mutex_lock(&offered.lock);
-  bool kept = pccl_vec_push(&offered.segments, segment);
-  pthread_mutex_unlock(&offered.lock);
-  if (!kept) {
-    pccl_segment_release(segment);
-    return pccl_no_memory("a unique id");
-  }
-  id_content content = {.pid = getpid(), .fd = segment->fd};
-  memcpy(content.magic, id_magic, sizeof id_magic);
-  memcpy(content.cookie, segment->header->cookie, PCCL_COOKIE_BYTES);
-  memset(id, 0, sizeof *id);
-  memcpy(id->bytes, &content, sizeof content);
-  return POLYCCL_SUCCESS;
+  return pccl_offer(id, &segment);
 }
 
 /* The offer has done its duty once all have joined. */
@@ -68,6 +75,12 @@ static void withdraw_offer(const unsigned char *cookie) {
   }
   pthread_mutex_unlock(&offered.lock);
   pccl_segment_release(found);
+}
+
+void pccl_withdraw(const polyccl_unique_id *id) {
+  id_content content;
+  memcpy(&content, id->bytes, sizeof content);
+  withdraw_offer(content.cookie);
 }
 
 static polyccl_result check_ranks(int ranks, int rank) {
@@ -151,12 +164,13 @@ static polyccl_result claim(polyccl_comm *comm) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d joins a communicator of %d ranks, others said %d", comm->rank,
                      comm->ranks, (int)ranks);
   }
-  uint32_t absent = PCCL_RANK_ABSENT, joining = PCCL_RANK_JOINED;
-  comm->cell->pid = absent == atomic_load(&comm->cell->state) ? comm->pid : comm->cell->pid;
-  if (!atomic_compare_exchange_strong(&comm->cell->state, &absent, joining)) {
+  uint32_t absent = PCCL_RANK_ABSENT;
+  if (!atomic_compare_exchange_strong(&comm->cell->state, &absent, PCCL_RANK_JOINING)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d of this unique id is taken: an id makes one communicator",
                      comm->rank);
   }
+  comm->cell->pid = comm->pid;
+  atomic_store(&comm->cell->state, PCCL_RANK_JOINED);
   atomic_fetch_add(&header->joined, 1);
   pccl_futex_wake(&header->joined);
   return POLYCCL_SUCCESS;
@@ -307,8 +321,8 @@ polyccl_result pccl_comm_end(polyccl_comm *comm, int src, int dst, int channel, 
     return pccl_no_memory("a connection");
   }
   polyccl_result result = pccl_end_open(comm->segment, src, dst, channel, protocol, log2_bytes, sender, made);
-  if (result == POLYCCL_SUCCESS && (!pccl_vec_push(&comm->ends, made) ||
-                                    pccl_map_put(&comm->end_of, key, comm->ends.len - 1, &is_new) == NULL)) {
+  if (result == POLYCCL_SUCCESS &&
+      (!pccl_vec_push(&comm->ends, made) || pccl_map_put(&comm->end_of, key, comm->ends.len - 1, &is_new) == NULL)) {
     comm->ends.len -= comm->ends.len > 0 && comm->ends.data[comm->ends.len - 1] == made;
     result = pccl_no_memory("a connection");
   }

@@ -39,6 +39,10 @@ struct polyccl_comm {
   int *peer_fd; /* pidfds, opened when first needed; -1 */
 };
 
+/* polyccl_get_unique_id() for a launcher that watches the segment without joining; withdrawn by pccl_withdraw(). */
+polyccl_result pccl_offer(polyccl_unique_id *id, pccl_segment **segment);
+void pccl_withdraw(const polyccl_unique_id *id);
+
 /* Refuses NULL, a copy that fork() made, an aborted communicator. */
 polyccl_result pccl_comm_usable(const polyccl_comm *comm);
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 
 enum {
-  SPINS = 4000,         /* rounds without the clock, a core for each rank */
-  SPINS_CROWDED = 30,   /* the peer we wait for may need this core */
+  SPINS = 4000,       /* rounds without the clock, a core for each rank */
+  SPINS_CROWDED = 30, /* the peer we wait for may need this core */
   YIELDS = 2000,
   YIELDS_CROWDED = 40,
   SLEEP_US = 1000, /* bounds the loss when a bell was missed */

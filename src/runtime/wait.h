@@ -2,18 +2,19 @@
  *
  * With a core for each rank a waiting rank spins for long, peers ring without a fence and may miss a rank that is just
  * falling asleep; its sleeps are short. When ranks outnumber cores a waiting rank soon sleeps, and peers ring behind a
- * full fence: either the peer sees `sleeping`, or the sleeper, which polls once more after setting it, sees the data. */
+ * full fence: either the peer sees `sleeping`, or the sleeper, which polls once more after setting it, sees the data.
+ */
 #ifndef PCCL_RUNTIME_WAIT_H
 #define PCCL_RUNTIME_WAIT_H
 
 #include "runtime/comm.h"
 
 typedef struct pccl_patience {
-  uint32_t idle;     /* fruitless rounds since the last progress */
-  uint32_t bell;     /* its value when `armed` */
+  uint32_t idle; /* fruitless rounds since the last progress */
+  uint32_t bell; /* its value when `armed` */
   bool armed;
-  uint64_t since;    /* nanoseconds: when waiting began, 0: the clock was not read yet */
-  uint64_t checked;  /* when the peers were last looked at */
+  uint64_t since;   /* nanoseconds: when waiting began, 0: the clock was not read yet */
+  uint64_t checked; /* when the peers were last looked at */
 } pccl_patience;
 
 /* Called after a fruitless round. TIMEOUT: out of patience, with no message yet; REMOTE and others: with a message. */

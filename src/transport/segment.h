@@ -1,5 +1,5 @@
-/* The shared memory of a communicator: one anonymous file (memfd), so that nothing has a name that could stay behind and
- * the size of /dev/shm does not matter. Pages are taken when they are touched.
+/* The shared memory of a communicator: one anonymous file (memfd), so that nothing has a name that could stay behind
+ * and the size of /dev/shm does not matter. Pages are taken when they are touched.
  *
  * The file starts with the header: who is attached, the abort notice, the directory of connections. Behind it, space is
  * handed out in extents, which each process maps when it first needs them; places are offsets in the file. */
@@ -42,7 +42,12 @@ typedef struct pccl_rank_cell {
   pccl_reference buffer[PCCL_CALL_BUFFERS];
 } pccl_rank_cell;
 
-typedef enum pccl_rank_state { PCCL_RANK_ABSENT = 0, PCCL_RANK_JOINED, PCCL_RANK_LEFT } pccl_rank_state;
+typedef enum pccl_rank_state {
+  PCCL_RANK_ABSENT = 0,
+  PCCL_RANK_JOINING,
+  PCCL_RANK_JOINED,
+  PCCL_RANK_LEFT
+} pccl_rank_state;
 
 typedef struct pccl_directory_entry {
   uint64_t key, offset; /* key 0: free */

@@ -1,0 +1,19 @@
+/* The executor: runs a prepared plan on the calling thread, all thread blocks of the rank in turn. */
+#ifndef PCCL_RUNTIME_EXECUTE_H
+#define PCCL_RUNTIME_EXECUTE_H
+
+#include "runtime/plans.h"
+
+/* Where a thread block stands. */
+typedef struct pccl_tb_state {
+  uint32_t step; /* the one to run next */
+  bool ended;
+  uint64_t batch; /* its micro-batch */
+  uint64_t done;  /* steps ended, each micro-batch counted */
+  size_t arrived; /* line protocols: payload of the awaited message that has come */
+} pccl_tb_state;
+
+/* `send` and `recv` have been checked against the plan. */
+polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const void *send, void *recv);
+
+#endif

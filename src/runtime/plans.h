@@ -1,0 +1,112 @@
+/* Plans as one rank runs them.
+ *
+ * Loaded: this rank's part of a plan, with its connections by number and the far ends of its messages.
+ * Prepared: a loaded plan for one count, type and reduction: every place an offset in bytes, the number of
+ * micro-batches chosen. A call looks its prepared plan up and runs it (execute.h); the last ones are kept. */
+#ifndef PCCL_RUNTIME_PLANS_H
+#define PCCL_RUNTIME_PLANS_H
+
+#include "program/collective.h"
+#include "runtime/comm.h"
+
+enum { PCCL_BUFFERS = 3 };
+
+/* A chunk range of a buffer. */
+typedef struct pccl_place {
+  int32_t buffer, chunk; /* buffer -1: none */
+} pccl_place;
+
+typedef struct pccl_loaded_step {
+  uint8_t op, flags;
+  int32_t count;
+  pccl_place src, dst;
+  pccl_place far_src, far_dst; /* of the step that sends our message, that receives it; -1: none by reference */
+  int32_t recv, send;          /* in links, or -1 */
+  int32_t wait, waits;
+  int32_t location_line;
+} pccl_loaded_step;
+
+typedef struct pccl_link {
+  int32_t src, dst, channel;
+} pccl_link;
+
+typedef struct pccl_loaded {
+  char *name;
+  int id;
+  pccl_collective_spec spec;
+  polyccl_protocol protocol;
+  polyccl_loop_order order;
+  uint64_t min_bytes, max_bytes;
+  uint32_t redops;
+  bool uneven;
+  bool reduces;
+  bool references; /* some step may go by reference */
+  bool uses[PCCL_BUFFERS];
+  int32_t chunks[PCCL_BUFFERS];
+  int32_t largest; /* the largest count of a step, on any rank */
+  uint32_t depth;  /* of the rings, a power of two */
+  int log2_ring;   /* bytes of a ring */
+  uint32_t tbs, steps, waits, links;
+  struct pccl_loaded_tb {
+    uint32_t step, steps;
+  } * tb;
+  pccl_loaded_step *step;
+  polyccl_wait *wait;
+  pccl_link *link;
+} pccl_loaded;
+
+/* A piece of a step that is contiguous on every side: offsets in bytes from the buffers' bases, valid lengths in
+ * elements (a short chunk's end). */
+typedef struct pccl_run {
+  size_t src, dst, far_src, far_dst;
+  size_t src_len, dst_len, far_src_len, far_dst_len;
+} pccl_run;
+
+typedef struct pccl_prepared_step {
+  uint8_t op;
+  uint8_t src_buf, dst_buf, far_src_buf, far_dst_buf;
+  bool may_get, may_put, put_first;
+  uint32_t waits, runs;
+  const polyccl_wait *wait;
+  const pccl_run *run;
+  size_t len; /* elements of each run, a short chunk counted in full */
+  pccl_end *recv, *send;
+} pccl_prepared_step;
+
+typedef struct pccl_prepared_tb {
+  const pccl_prepared_step *step;
+  uint32_t steps;
+} pccl_prepared_tb;
+
+typedef struct pccl_prepared {
+  struct pccl_prepared *next;
+  const pccl_loaded *plan;
+  size_t count;
+  polyccl_dtype dtype;
+  polyccl_redop op;
+
+  size_t element; /* bytes */
+  size_t tile;    /* elements of a chunk per micro-batch */
+  uint64_t batches;
+  uint32_t depth;
+  size_t slot_bytes;
+  pccl_reduce_fn reduce;
+  bool stream;     /* results go past the cache */
+  bool references; /* buffers are announced, messages go by reference where both sides allow */
+  size_t bytes[PCCL_BUFFERS];
+  pccl_prepared_tb *tb;
+  pccl_prepared_step *step;
+  pccl_run *run;
+  struct pccl_tb_state *state; /* the executor's */
+} pccl_prepared;
+
+polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pccl_loaded **loaded);
+void pccl_loaded_free(pccl_loaded *loaded);
+
+/* From the cache or new. INVALID, UNSUPPORTED: the plan cannot do this call, with the reason. */
+polyccl_result pccl_prepare(polyccl_comm *comm, const pccl_loaded *plan, size_t count, polyccl_dtype dtype,
+                            polyccl_redop op, pccl_prepared **prepared);
+
+void pccl_plans_free(polyccl_comm *comm);
+
+#endif

@@ -1,0 +1,242 @@
+/* Calls: their arguments are checked, a plan is chosen, prepared and run. */
+#include "runtime/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "runtime/execute.h"
+#include "runtime/plans.h"
+
+/* What was chosen lately: a small table, direct-mapped by what a call is made of. */
+enum { CHOICES = 64 };
+
+struct pccl_choice {
+  pccl_prepared *prepared;
+  size_t count;
+  int32_t collective, dtype, op, root, inplace;
+};
+
+void pccl_choices_free(polyccl_comm *comm) {
+  free(comm->choices);
+  comm->choices = NULL;
+}
+
+/* ---- buffers ---- */
+
+/* Where the plan is in place: the address that `recv` must have for this `send`. */
+static uintptr_t place_of_recv(const pccl_collective_spec *spec, int rank, const void *send, size_t block) {
+  int in = pccl_collective_cell(spec, rank, false, 0), out = pccl_collective_cell(spec, rank, true, 0);
+  uintptr_t at = (uintptr_t)send;
+  return in >= out ? at - (size_t)((in - out) / spec->chunks) * block
+                   : at + (size_t)((out - in) / spec->chunks) * block;
+}
+
+static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
+  return a_bytes > 0 && b_bytes > 0 && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+/* True: in place, as the collective's table says. */
+static bool is_in_place(const pccl_collective_spec *spec, int rank, const void *send, const void *recv, size_t block) {
+  pccl_collective_spec inplace = *spec;
+  inplace.inplace = true;
+  return spec->kind != POLYCCL_SENDRECV && place_of_recv(&inplace, rank, send, block) == (uintptr_t)recv;
+}
+
+static polyccl_result check_buffers(const polyccl_comm *comm, const pccl_prepared *p, const void *send,
+                                    const void *recv) {
+  const pccl_loaded *plan = p->plan;
+  if (p->count == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  if (send == NULL && plan->uses[POLYCCL_BUF_INPUT]) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the send buffer of %s is NULL", polyccl_collective_name(plan->spec.kind));
+  }
+  if (recv == NULL && plan->uses[POLYCCL_BUF_OUTPUT]) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the receive buffer of %s is NULL",
+                     polyccl_collective_name(plan->spec.kind));
+  }
+  size_t block = p->count * p->element;
+  bool inplace = is_in_place(&plan->spec, comm->rank, send, recv, block);
+  if (plan->spec.inplace && send != NULL && recv != NULL && !inplace) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is in place, the buffers are not", plan->name);
+  }
+  if (!plan->spec.inplace && send != NULL && recv != NULL &&
+      overlap(send, p->bytes[POLYCCL_BUF_INPUT], recv, p->bytes[POLYCCL_BUF_OUTPUT])) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the buffers %s, plan \"%s\" is out of place",
+                     polyccl_collective_name(plan->spec.kind), inplace ? "are one (in place)" : "overlap", plan->name);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* In a plan in place the one buffer that was given stands for both. */
+static polyccl_result run(polyccl_comm *comm, pccl_prepared *p, const void *send, void *recv) {
+  PCCL_TRY(check_buffers(comm, p, send, recv));
+  return pccl_execute(comm, p, send, recv);
+}
+
+polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyccl_plan *plan, int *id) {
+  PCCL_TRY(pccl_comm_usable(comm));
+  if (plan == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_plan: plan is NULL");
+  }
+  pccl_loaded *loaded;
+  PCCL_TRY(pccl_load(comm, plan, &loaded));
+  loaded->id = (int)comm->plans.len;
+  if (!pccl_vec_push(&comm->plans, loaded)) {
+    pccl_loaded_free(loaded);
+    return pccl_no_memory("a communicator's plans");
+  }
+  pccl_choices_free(comm);
+  if (id != NULL) {
+    *id = loaded->id;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,
+                                polyccl_dtype dtype, polyccl_redop op) {
+  PCCL_TRY(pccl_comm_usable(comm));
+  if (id < 0 || (size_t)id >= comm->plans.len) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "plan %d is not loaded (%zu are)", id, comm->plans.len);
+  }
+  pccl_prepared *p;
+  PCCL_TRY(pccl_prepare(comm, comm->plans.data[id], count, dtype, op, &p));
+  return run(comm, p, send, recv);
+}
+
+/* ---- the choice ---- */
+
+typedef struct request {
+  polyccl_collective collective;
+  size_t count;
+  polyccl_dtype dtype;
+  polyccl_redop op;
+  int root;
+  bool inplace;
+} request;
+
+/* NULL: the plan can do it; else why it cannot. */
+static const char *reason_against(const pccl_loaded *plan, const request *r) {
+  if (plan->spec.kind != r->collective) {
+    return "another collective";
+  }
+  if (r->root >= 0 && plan->spec.root != r->root) {
+    return "another root";
+  }
+  if (plan->spec.inplace != r->inplace) {
+    return r->inplace ? "out of place" : "in place";
+  }
+  if (plan->reduces && plan->redops != 0 && (plan->redops >> r->op & 1) == 0) {
+    return "not for this reduction";
+  }
+  if (!plan->uneven && r->count % (size_t)plan->spec.chunks != 0) {
+    return "the count is not a multiple of its chunks";
+  }
+  int in, out;
+  pccl_collective_shape(&plan->spec, &in, &out);
+  uint64_t blocks = (uint64_t)((in > out ? in : out) / plan->spec.chunks);
+  uint64_t bytes = r->count * blocks * polyccl_dtype_size(r->dtype);
+  if (bytes < plan->min_bytes || (plan->max_bytes != 0 && bytes > plan->max_bytes)) {
+    return "not for this size";
+  }
+  return NULL;
+}
+
+static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared **prepared) {
+  const pccl_loaded *chosen = NULL;
+  for (size_t i = comm->plans.len; i-- > 0 && chosen == NULL;) {
+    const char *reason = reason_against(comm->plans.data[i], r);
+    if (reason == NULL) {
+      chosen = comm->plans.data[i];
+    } else if (comm->rank == 0) {
+      PCCL_INFO("%s of %zu %s: not plan %zu \"%s\": %s", polyccl_collective_name(r->collective), r->count,
+                polyccl_dtype_name(r->dtype), i, comm->plans.data[i]->name, reason);
+    }
+  }
+  if (chosen == NULL) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "none of the %zu loaded plans does %s of %zu %s %s", comm->plans.len,
+                     polyccl_collective_name(r->collective), r->count, polyccl_dtype_name(r->dtype),
+                     r->inplace ? "in place" : "out of place");
+  }
+  if (comm->rank == 0) {
+    PCCL_INFO("%s of %zu %s: plan %d \"%s\", %s", polyccl_collective_name(r->collective), r->count,
+              polyccl_dtype_name(r->dtype), chosen->id, chosen->name, polyccl_protocol_name(chosen->protocol));
+  }
+  return pccl_prepare(comm, chosen, r->count, r->dtype, r->op, prepared);
+}
+
+static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, request r) {
+  PCCL_TRY(pccl_comm_usable(comm));
+  if ((unsigned)r.dtype >= POLYCCL_DTYPE_COUNT || (unsigned)r.op >= POLYCCL_REDOP_COUNT) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type or reduction (numbers %d, %d)", (int)r.dtype, (int)r.op);
+  }
+  if (r.root >= comm->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root, comm->ranks - 1);
+  }
+  if (r.count == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  size_t block;
+  if (__builtin_mul_overflow(r.count, polyccl_dtype_size(r.dtype), &block) || block > SIZE_MAX / 4096) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%zu elements are more than memory can hold", r.count);
+  }
+  pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->ranks, .chunks = 1, .root = r.root};
+  r.inplace = recv != NULL && is_in_place(&spec, comm->rank, send, recv, block);
+  if (comm->choices == NULL && (comm->choices = pccl_zeroed(CHOICES, sizeof *comm->choices)) == NULL) {
+    return pccl_no_memory("a communicator's choices");
+  }
+  size_t slot =
+      (r.count * 7 + (size_t)r.collective * 5 + (size_t)r.dtype * 3 + (size_t)r.op + (size_t)r.inplace) % CHOICES;
+  struct pccl_choice *choice = &comm->choices[slot];
+  pccl_prepared *p = choice->prepared;
+  if (p == NULL || choice->count != r.count || choice->collective != (int32_t)r.collective ||
+      choice->dtype != (int32_t)r.dtype || choice->op != (int32_t)r.op || choice->root != r.root ||
+      choice->inplace != (int32_t)r.inplace) {
+    PCCL_TRY(choose(comm, &r, &p));
+    if (comm->choices != NULL) { /* preparing may have cleared the table */
+      comm->choices[slot] = (struct pccl_choice){
+          p, r.count, (int32_t)r.collective, (int32_t)r.dtype, (int32_t)r.op, r.root, (int32_t)r.inplace};
+    }
+  }
+  return run(comm, p, send, recv);
+}
+
+polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
+                                 polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
+}
+
+polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
+}
+
+polyccl_result polyccl_reduce_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
+                                      polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
+}
+
+polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
+}
+
+polyccl_result polyccl_broadcast(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
+                                 polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
+}
+
+polyccl_result polyccl_reduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
+                              int root, polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
+}
+
+polyccl_result polyccl_gather(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
+                              polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
+}
+
+polyccl_result polyccl_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
+                               polyccl_comm *comm) {
+  return call(comm, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
+}

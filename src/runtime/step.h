@@ -1,0 +1,172 @@
+/* What a step does with its message, per protocol: the data path of the executor. Private to execute.c, which makes one
+ * loop per protocol of it. */
+#ifndef PCCL_RUNTIME_STEP_H
+#define PCCL_RUNTIME_STEP_H
+
+#include <string.h>
+
+#include "kernel/lines.h"
+#include "runtime/plans.h"
+
+/* One run of one micro-batch. Lengths in elements; a NULL place is not used. */
+typedef struct pccl_move {
+  const char *src;
+  char *dst;
+  const char *in; /* Simple and by reference: the message */
+  char *out;      /* the same on the way out */
+  size_t n, src_n, dst_n, in_n, out_n;
+  size_t at; /* line protocols: payload before this run in its message */
+  uint64_t in_number, out_number;
+} pccl_move;
+
+static inline size_t pccl_least(size_t a, size_t b) { return a < b ? a : b; }
+
+static inline void pccl_put_bytes(const pccl_kernels *k, bool stream, void *dst, const void *src, size_t bytes) {
+  if (dst == src) {
+    return;
+  }
+  if (stream) {
+    k->stream_copy(dst, src, bytes);
+  } else {
+    memcpy(dst, src, bytes);
+  }
+}
+
+enum { PCCL_REDUCE_BLOCK = 8192 };
+
+/* dst = out = a + b through L1: each source read once, each destination written once. */
+static inline void pccl_reduce_blocks(const pccl_kernels *k, const pccl_prepared *p, bool stream_out, const char *a,
+                                      const char *b, size_t n, char *dst, size_t dst_n, char *out, size_t out_n) {
+  _Alignas(64) char block[PCCL_REDUCE_BLOCK];
+  size_t e = p->element, most = PCCL_REDUCE_BLOCK / e;
+  for (size_t i = 0; i < n; i += most) {
+    size_t m = pccl_least(most, n - i);
+    p->reduce(block, a + i * e, b + i * e, m);
+    if (dst_n > i) {
+      pccl_put_bytes(k, p->stream, dst + i * e, block, pccl_least(m, dst_n - i) * e);
+    }
+    if (out_n > i) {
+      pccl_put_bytes(k, stream_out, out + i * e, block, pccl_least(m, out_n - i) * e);
+    }
+  }
+}
+
+static inline void pccl_reduce_into(const pccl_kernels *k, const pccl_prepared *p, char *dst, size_t n, const char *a,
+                                    const char *b) {
+  if (p->stream && dst != a && dst != b) {
+    pccl_reduce_blocks(k, p, false, a, b, n, dst, n, NULL, 0);
+  } else {
+    p->reduce(dst, a, b, n);
+  }
+}
+
+/* Messages that stand in memory: slots of the Simple protocol, or the peer's buffers. `far`: out is a peer's buffer. */
+static inline void pccl_move_memory(const pccl_kernels *k, const pccl_prepared *p, uint8_t op, const pccl_move *m,
+                                    bool far) {
+  size_t e = p->element;
+  bool stream_out = far && p->stream;
+  switch (op) {
+    case POLYCCL_STEP_SEND: pccl_put_bytes(k, stream_out, m->out, m->src, pccl_least(m->src_n, m->out_n) * e); break;
+    case POLYCCL_STEP_RECV: pccl_put_bytes(k, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e); break;
+    case POLYCCL_STEP_RCS:
+      pccl_put_bytes(k, stream_out, m->out, m->in, pccl_least(m->in_n, m->out_n) * e);
+      pccl_put_bytes(k, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e);
+      break;
+    case POLYCCL_STEP_RRC:
+      pccl_reduce_into(k, p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in);
+      break;
+    case POLYCCL_STEP_RRCS: {
+      size_t n = pccl_least(m->src_n, m->in_n);
+      if (m->out == NULL) {
+        pccl_reduce_into(k, p, m->dst, pccl_least(n, m->dst_n), m->src, m->in);
+      } else {
+        pccl_reduce_blocks(k, p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n);
+      }
+      break;
+    }
+    case POLYCCL_STEP_RRS: {
+      size_t n = pccl_least(pccl_least(m->src_n, m->in_n), m->out_n);
+      if (stream_out) {
+        pccl_reduce_blocks(k, p, true, m->src, m->in, n, NULL, 0, m->out, n);
+      } else {
+        p->reduce(m->out, m->src, m->in, n);
+      }
+      break;
+    }
+    case POLYCCL_STEP_COPY: {
+      size_t bytes = pccl_least(m->src_n, m->dst_n) * e;
+      if (p->stream) {
+        k->stream_copy(m->dst, m->src, bytes);
+      } else {
+        memmove(m->dst, m->src, bytes);
+      }
+      break;
+    }
+    case POLYCCL_STEP_REDUCE: p->reduce(m->dst, m->dst, m->src, pccl_least(m->src_n, m->dst_n)); break;
+    default: break;
+  }
+}
+
+static inline void pccl_write_lines(polyccl_protocol protocol, char *slot, size_t at, const void *src, size_t bytes,
+                                    uint64_t number) {
+  if (protocol == POLYCCL_LL) {
+    pccl_ll_write(slot, at, src, bytes, number);
+  } else {
+    pccl_ll128_write(slot, at, src, bytes, number);
+  }
+}
+
+static inline void pccl_pad_lines(polyccl_protocol protocol, char *slot, size_t at, size_t end, uint64_t number) {
+  if (protocol == POLYCCL_LL) {
+    pccl_ll_pad(slot, at, end, number);
+  } else {
+    pccl_ll128_pad(slot, at, end, number);
+  }
+}
+
+static inline void pccl_read_lines(polyccl_protocol protocol, const char *slot, size_t at, void *dst, size_t bytes) {
+  if (protocol == POLYCCL_LL) {
+    pccl_ll_read(slot, at, dst, bytes);
+  } else {
+    pccl_ll128_read(slot, at, dst, bytes);
+  }
+}
+
+/* Messages in lines: `in` and `out` are slots. */
+static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_kernels *k, const pccl_prepared *p, uint8_t op,
+                                   const pccl_move *m) {
+  size_t e = p->element, bytes = m->n * e;
+  if (op == POLYCCL_STEP_COPY || op == POLYCCL_STEP_REDUCE) {
+    pccl_move_memory(k, p, op, m, false);
+    return;
+  }
+  if (op == POLYCCL_STEP_SEND) {
+    pccl_write_lines(protocol, m->out, m->at, m->src, m->src_n * e, m->out_number);
+    if (m->src_n < m->n) {
+      pccl_pad_lines(protocol, m->out, m->at + m->src_n * e, m->at + bytes, m->out_number);
+    }
+    return;
+  }
+  if (op == POLYCCL_STEP_RECV) {
+    pccl_read_lines(protocol, m->in, m->at, m->dst, m->dst_n * e);
+    return;
+  }
+  _Alignas(64) char block[PCCL_LINE_BLOCK];
+  bool reduces = op != POLYCCL_STEP_RCS, stores = op != POLYCCL_STEP_RRS;
+  bool sends = op != POLYCCL_STEP_RRC;
+  for (size_t at = 0; at < bytes; at += PCCL_LINE_BLOCK) {
+    size_t now = pccl_least(PCCL_LINE_BLOCK, bytes - at);
+    pccl_read_lines(protocol, m->in, m->at + at, block, now);
+    if (reduces && m->src_n * e > at) {
+      p->reduce(block, m->src + at, block, pccl_least(now, m->src_n * e - at) / e);
+    }
+    if (stores && m->dst_n * e > at) {
+      memcpy(m->dst + at, block, pccl_least(now, m->dst_n * e - at));
+    }
+    if (sends) {
+      pccl_write_lines(protocol, m->out, m->at + at, block, now, m->out_number);
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,1 @@
+polyccl_unit_test(exec_ring)
