@@ -170,16 +170,7 @@ static polyccl_result copy_lines(const polyccl_program *program, polyccl_plan *p
   return POLYCCL_SUCCESS;
 }
 
-/* A declared chunk of the program is `refine` chunks of the plan, part by part. Which parts depends on the replication:
- * interleaved keeps the parts of a chunk together, batched deals them to the instances' runs. */
-static int32_t part_of(const polyccl_program *program, int32_t chunk, int32_t chunks, int32_t part) {
-  if (program->config.replication != POLYCCL_BATCHED) {
-    return chunk * program->refine + part;
-  }
-  int32_t per = program->refine / program->config.instances;
-  return (part / per * chunks + chunk) * per + part % per;
-}
-
+/* A declared chunk of the program is `refine` chunks of the plan, part by part. */
 static polyccl_result copy_conditions(const polyccl_program *program, polyccl_plan *plan) {
   if (program->config.collective != POLYCCL_CUSTOM) {
     return POLYCCL_SUCCESS;
@@ -196,18 +187,19 @@ static polyccl_result copy_conditions(const polyccl_program *program, polyccl_pl
       uint64_t *found = pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output + (uint64_t)chunk);
       for (int32_t part = 0; found != NULL && part < program->refine; part++) {
         pccl_post_list list = program->post_lists.data[*found];
-        plan->post[plan->posts++] =
-            (polyccl_post){rank, part_of(program, chunk, program->output, part), (int32_t)plan->leaves, list.leaves};
+        plan->post[plan->posts++] = (polyccl_post){rank, pccl_ir_part_of_chunk(program, program->output, chunk, part),
+                                                   (int32_t)plan->leaves, list.leaves};
         for (int32_t k = 0; k < list.leaves; k++) {
           polyccl_leaf leaf = program->post_leaves.data[list.leaf + k];
-          leaf.chunk = part_of(program, leaf.chunk, program->input, part);
+          leaf.chunk = pccl_ir_part_of_chunk(program, program->input, leaf.chunk, part);
           plan->leaf[plan->leaves++] = leaf;
         }
       }
     }
     for (int chunk = 0; chunk < program->input && program->absent.used > 0; chunk++) {
       for (int32_t part = 0; part < program->refine && !pccl_program_held(program, rank, chunk); part++) {
-        plan->absent[plan->absents++] = (polyccl_leaf){rank, part_of(program, chunk, program->input, part)};
+        plan->absent[plan->absents++] =
+            (polyccl_leaf){rank, pccl_ir_part_of_chunk(program, program->input, chunk, part)};
       }
     }
   }

@@ -24,6 +24,18 @@ size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset)
   return ir->first_slot[rank] + (size_t)pccl_collective_cell(&ir->spec, rank, buffer == POLYCCL_BUF_OUTPUT, offset);
 }
 
+/* Interleaved keeps the parts of a chunk together, batched deals them to the instances' runs of the buffer. */
+int32_t pccl_ir_chunk_of_part(const polyccl_program *program, int32_t chunks, int32_t i) {
+  int32_t per = program->refine / program->config.instances;
+  return program->config.replication == POLYCCL_BATCHED ? i / per % chunks : i / program->refine;
+}
+
+int32_t pccl_ir_part_of_chunk(const polyccl_program *program, int32_t chunks, int32_t chunk, int32_t part) {
+  int32_t per = program->refine / program->config.instances;
+  return program->config.replication == POLYCCL_BATCHED ? (part / per * chunks + chunk) * per + part % per
+                                                        : chunk * program->refine + part;
+}
+
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node) {
   return pccl_program_location(ir->program, node->location);
 }

@@ -72,6 +72,10 @@ polyccl_result pccl_ir_check(const pccl_ir *ir, const char *pass);
 /* The slot of a chunk of the plan's buffers; two names of one chunk share it. */
 size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset);
 
+/* Custom collectives: the program's chunk that part `i` of a buffer of `chunks` program chunks belongs to, and back. */
+int32_t pccl_ir_chunk_of_part(const polyccl_program *program, int32_t chunks, int32_t i);
+int32_t pccl_ir_part_of_chunk(const polyccl_program *program, int32_t chunks, int32_t chunk, int32_t part);
+
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node);
 
 polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement);

@@ -180,10 +180,11 @@ static void note_dead_ends(tracker *t) {
     size_t slots = ir->first_slot[rank + 1] - ir->first_slot[rank];
     for (int32_t i = 0; i < output; i++) {
       polyccl_leaf leaf;
-      bool needed = program->config.collective == POLYCCL_CUSTOM
-                        ? pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output +
-                                                            (uint64_t)(i / program->refine)) != NULL
-                        : pccl_collective_post(&ir->spec, rank, i, &leaf) != PCCL_POST_ANY;
+      bool needed =
+          program->config.collective == POLYCCL_CUSTOM
+              ? pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output +
+                                                  (uint64_t)pccl_ir_chunk_of_part(program, program->output, i)) != NULL
+              : pccl_collective_post(&ir->spec, rank, i, &leaf) != PCCL_POST_ANY;
       if (needed) {
         writer[pccl_collective_cell(&ir->spec, rank, true, i)] = -1;
       }

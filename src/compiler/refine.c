@@ -228,7 +228,8 @@ static polyccl_result bring_untouched(refiner *r) {
       for (; i + count < output; count++) {
         int32_t cell = pccl_collective_cell(&spec, rank, true, i + count);
         bool held =
-            cell >= first && cell < first + input && pccl_program_held(r->program, rank, (cell - first) / r->refine);
+            cell >= first && cell < first + input &&
+            pccl_program_held(r->program, rank, pccl_ir_chunk_of_part(r->program, r->program->input, cell - first));
         if (r->touched[rank][cell] || !held || !wanted(r, rank, i + count)) {
           break;
         }

@@ -153,12 +153,23 @@ static polyccl_program *write_program(scenario *s, int instances, polyccl_replic
   return p;
 }
 
+static void show(const scenario *s) {
+  printf("ranks %d chunks %d inplace %d\n", s->ranks, s->chunks, s->inplace);
+  for (int i = 0; i < s->count; i++) {
+    const operation *o = &s->operations[i];
+    printf("%d: %s %d.%c%d -> %d.%c%d x%d par %d\n", i + 1, o->reduce ? "reduce" : "copy", o->from,
+           "ios"[o->from_buffer], o -> from_index, o -> to, "ios"[o->to_buffer], o -> to_index, o -> size,
+           o -> parallel);
+  }
+}
+
 static void compile_all_ways(scenario *s, uint64_t seed) {
   for (int way = 0; way < 8; way++) {
     polyccl_program *p = write_program(s, 1 + way % 3, way & 2 ? POLYCCL_BATCHED : POLYCCL_INTERLEAVED, way == 7);
     polyccl_compile_options options = {.placement = s->inplace && way & 1 ? POLYCCL_OUT_OF_PLACE : POLYCCL_AS_WRITTEN};
     polyccl_plan *plan = NULL;
     if (polyccl_compile(p, &options, &plan) != POLYCCL_SUCCESS) {
+      show(s);
       fail_msg("seed %llu way %d: %s", (unsigned long long)seed, way, polyccl_last_error());
     }
     polyccl_plan_destroy(plan);
