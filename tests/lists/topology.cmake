@@ -1,1 +1,2 @@
 polyccl_unit_test(topology)
+polyccl_unit_test(topology_files)
