@@ -21,7 +21,7 @@ typedef struct polyccl_compile_options {
   polyccl_placement placement;
   const char *dump; /* name of a pass ("lower", "fuse", ...): write the IR after it; NULL: none */
   FILE *dump_to;    /* where; NULL: stderr */
-  bool no_verify;   /* skip the final verification (the caller does it) */
+  bool no_verify;   /* neither check the program nor verify the plan (the caller does) */
 } polyccl_compile_options;
 
 /* options may be NULL. Errors name the author's lines. The caller destroys the plan. */

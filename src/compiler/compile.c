@@ -69,7 +69,9 @@ polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_com
   if (program->parallel.len > 1) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a parallelize scope is still open", program->name);
   }
-  PCCL_TRY(polyccl_program_check(program, NULL));
+  if (!options->no_verify) {
+    PCCL_TRY(polyccl_program_check(program, NULL));
+  }
   pccl_ir ir = {.program = program};
   polyccl_plan *made = NULL;
   polyccl_result result = run_passes(&ir, options);
