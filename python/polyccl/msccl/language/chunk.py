@@ -13,7 +13,7 @@ class Chunk:
         self.dst_index = dst_index
         self.leaf = None  # (rank, input chunk) where it lies at the start; set by the program
 
-    def reduce(self, dst, chunk):
+    def reduce(self, dst, chunk=None):
         return ReduceChunk(dst, [self]).reduce(dst, chunk)
 
     def _key(self):
@@ -34,11 +34,16 @@ class Chunk:
 
 
 class ReduceChunk:
-    """A sum. Kept as a tree, so that a reduction costs the same however much was summed before."""
+    """A sum. Kept as a tree, so that a reduction costs the same however much was summed before.
+
+    ReduceChunk(rank, chunks) and reduce(rank, chunk); the older forms, without the rank, work too.
+    """
 
     __slots__ = ("creation_rank", "_parts", "_flat")
 
-    def __init__(self, creation_rank, chunks):
+    def __init__(self, creation_rank, chunks=None):
+        if isinstance(creation_rank, list):
+            creation_rank, chunks = -1, creation_rank
         self.creation_rank = creation_rank
         self._parts = None
         self._flat = chunks
@@ -59,7 +64,8 @@ class ReduceChunk:
             self._flat, self._parts = flat, None
         return self._flat
 
-    def reduce(self, dst, chunk):
+    def reduce(self, dst, chunk=None):
+        chunk = dst if chunk is None else chunk
         if not isinstance(chunk, (Chunk, ReduceChunk)):
             raise TypeError(f"cannot reduce with {chunk!r}")
         result = ReduceChunk(self.creation_rank, None)

@@ -21,6 +21,7 @@ class Settings:
 
 
 settings = Settings()
+_UNNAMED = 65535  # above every thread block that a script can name
 _current = None
 
 
@@ -184,10 +185,11 @@ class MSCCLProgram:
             raise Error(at(f"no link from rank {src} to rank {dst} in {self.topo.name}"))
 
     def hints(self, sendtb, recvtb, ch):
-        """Thread blocks count in manual programs only, where channel 0 is the default."""
-        if self.threadblock_policy is ThreadblockPolicy.manual:
-            return {"send_tb": sendtb, "recv_tb": recvtb, "channel": ch}
-        return {"channel": ch}
+        """Thread blocks count in manual programs only, where operations that name none share one on each rank."""
+        if self.threadblock_policy is not ThreadblockPolicy.manual:
+            return {"channel": ch}
+        return {"send_tb": _UNNAMED if sendtb == -1 else sendtb, "recv_tb": _UNNAMED if recvtb == -1 else recvtb,
+                "channel": ch}
 
     def scratch_length(self, rank, buffer):
         return len(self.buffers[rank].get(buffer, ()))

@@ -1,0 +1,61 @@
+"""The package: plans as text and XML, proven, read back."""
+
+import unittest
+
+import polyccl
+
+
+def ring(ranks, skip=0, **options):
+    program = polyccl.Program("allreduce", ranks, ranks, inplace=True, **options)
+    for index in range(ranks):
+        at = program.chunk((index + 1) % ranks, "input", index)
+        for step in range(2, ranks + 1 - skip):
+            at = program.chunk((index + step) % ranks, "input", index).reduce(at)
+        for step in range(1, ranks):
+            at = at.copy((at.rank + 1) % ranks)
+    return program
+
+
+class Plans(unittest.TestCase):
+    def fails(self, message, call, *arguments):
+        with self.assertRaises(polyccl.Error) as caught:
+            call(*arguments)
+        self.assertIn(message, str(caught.exception))
+
+    def test_a_plan_round_trips(self):
+        plan = ring(4, name="my ring", instances=2, protocol="LL").compile()
+        self.assertEqual((plan.name, plan.collective, plan.protocol, plan.ranks, plan.chunks, plan.inplace),
+                         ("my ring", "allreduce", "LL", 4, 8, True))
+        report = plan.verify()
+        self.assertTrue(report.identical)
+        self.assertEqual(report.channels, plan.channels)
+        text = plan.text()
+        again = polyccl.Plan.parse(text)
+        self.assertEqual(again.text(), text)
+        from_xml = polyccl.Plan.parse(plan.xml())
+        self.assertEqual(list(from_xml.steps()), list(plan.steps()))
+        from_xml.verify()
+        self.assertIn('minBytes="0"', plan.xml("azure"))
+        self.fails("unknown plan format 'json'", plan.xml, "json")
+
+    def test_steps_say_what_moves(self):
+        program = polyccl.Program("broadcast", 3, 1, inplace=True)
+        program.chunk(0, "input").copy(1).copy(2)
+        steps = list(program.compile().steps())
+        self.assertEqual([(step.rank, step.op, step.count) for step in steps],
+                         [(0, "send", 1), (1, "rcs", 1), (2, "recv", 1)])
+
+    def test_a_wrong_program_has_no_plan(self):
+        self.fails("lacks rank 0 chunk 0", ring(3, skip=1).compile)
+
+    def test_a_wrong_plan_is_refused(self):
+        text = ring(2).compile().text()
+        self.fails("my.plan:1", polyccl.Plan.parse, "polyccl-plan 9\n", "my.plan")
+        swapped = text.replace("rrc i", "recv i", 1).replace("rrcs i", "rcs i", 1)
+        self.assertNotEqual(swapped, text)
+        self.fails("", lambda: polyccl.Plan.parse(swapped).verify())
+        self.fails("nowhere.plan", polyccl.Plan.read, "/nowhere.plan")
+
+
+if __name__ == "__main__":
+    unittest.main()
