@@ -143,6 +143,12 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static void sort(int32_t *numbers, size_t count) {
+  if (count > 1) {
+    qsort(numbers, count, sizeof *numbers, compare);
+  }
+}
+
 static size_t run_length(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
   size_t end = at;
   while (end < length && sorted[end] == leaf) {
@@ -201,8 +207,8 @@ static polyccl_result describe(execution *e, int32_t value, pccl_text *text) {
   } else if (!pccl_verify_value_expand(&e->values, value)) {
     return pccl_no_memory("the verifier");
   }
-  qsort(e->values.list.data, e->values.list.len, sizeof(int32_t), compare);
-  qsort(e->wanted.data, e->wanted.len, sizeof(int32_t), compare);
+  sort(e->values.list.data, e->values.list.len);
+  sort(e->wanted.data, e->wanted.len);
   describe_difference(e, text);
   return POLYCCL_SUCCESS;
 }
@@ -316,8 +322,8 @@ static polyccl_result check_post(execution *e, const polyccl_post *post) {
   if (!pccl_verify_value_expand(&e->values, value)) {
     return pccl_no_memory("the verifier");
   }
-  qsort(e->values.list.data, e->values.list.len, sizeof(int32_t), compare);
-  qsort(e->wanted.data, e->wanted.len, sizeof(int32_t), compare);
+  sort(e->values.list.data, e->values.list.len);
+  sort(e->wanted.data, e->wanted.len);
   for (size_t i = 0; i < e->wanted.len; i++) {
     if (e->wanted.data[i] != e->values.list.data[i]) {
       return report_wrong(e, post->rank, post->chunk, cell);
@@ -365,7 +371,9 @@ static polyccl_result compare_posts(execution *e) {
       all[i].key += pccl_mix64((uint64_t)leaf->rank << 32 | (uint64_t)leaf->chunk);
     }
   }
-  qsort(all, plan->posts, sizeof *all, compare_promises);
+  if (plan->posts > 1) {
+    qsort(all, plan->posts, sizeof *all, compare_promises);
+  }
   for (size_t i = 1; i < plan->posts; i++) {
     if (all[i].key == all[i - 1].key && all[i].value != all[i - 1].value) {
       e->v->report.identical = false; /* or two promises share a hash: then too little is promised, never too much */

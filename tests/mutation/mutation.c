@@ -1,0 +1,194 @@
+/* mutation [-n MUTANTS] [-s SEED] [-r RUNS] [-v] PLAN...
+ *
+ * Changes each plan at random, MUTANTS times. The verifier must refuse the mutant, or the interpreter must find it
+ * right under RUNS random interleavings at the least FIFO depth, with several micro-batches, and with counts that the
+ * chunks do not divide where the verifier promises that. An accepted and wrong mutant is printed and ends with status
+ * 1. Refused mutants are run too, to tell how many are right all the same (for each of these one may ask whether the
+ * verifier is too strict); -v prints those. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <polyccl/plan.h>
+
+#include "../interpreter/interpreter.h"
+#include "mutate.h"
+
+typedef struct settings {
+  int mutants, runs;
+  uint64_t seed;
+  bool verbose;
+} settings;
+
+enum { REASONS = 9 };
+static const struct {
+  const char *mark, *name;
+} reasons[REASONS] = {
+    {"a race", "race"},
+    {"deadlock", "deadlock"},
+    {"but so does", "a connection shared by thread blocks"},
+    {"only read", "writes the input out of place"},
+    {"overlap", "overlapping operands"},
+    {"holds nothing", "reads what holds nothing"},
+    {"last written by", "wrong at the end"},
+    {"no step wrote", "wrong at the end"},
+    {"", "bounds and matching"},
+};
+
+typedef struct tally {
+  long mutants, accepted, refused, right; /* right: refused, but the interpreter found nothing wrong */
+  long reason[REASONS];
+} tally;
+
+static void print_mutant(const polyccl_plan *mutant, const char *changes, const char *verdict) {
+  printf("---- %s\n%s", verdict, changes);
+  polyccl_plan_write(mutant, POLYCCL_FORMAT_PLAN, stdout);
+}
+
+static interpreter_options options_for(const settings *s, const polyccl_plan *plan, int run, int depth) {
+  int batches = run % 4 == 0 ? 1 : 1 + run % 6;
+  if (plan->order == POLYCCL_TASK_MAJOR && run % 3 == 0) {
+    batches = 2 * depth * plan->ranks + 1; /* many, as the deadlocks of this order need them */
+  }
+  return (interpreter_options){
+      .micro_batches = batches, .depth = depth, .seed = s->seed * 1000003u + (uint64_t)run + 1};
+}
+
+/* The first outcome that is not right. */
+static interpreter_outcome judge(const settings *s, const polyccl_plan *plan, int depth, bool uneven, char *why,
+                                 size_t size) {
+  for (int run = 0; run < s->runs; run++) {
+    interpreter_options options = options_for(s, plan, run, depth);
+    if (uneven && run % 2 == 1) {
+      options.missing = 1 + run * 7 % (plan->chunks * options.micro_batches);
+    }
+    interpreter_outcome outcome = interpret(plan, &options, why, size);
+    if (outcome != INTERPRETER_RIGHT) {
+      return outcome;
+    }
+  }
+  return INTERPRETER_RIGHT;
+}
+
+static void count_refusal(const settings *s, tally *t, const polyccl_plan *mutant, const char *changes) {
+  char why[256], message[512];
+  snprintf(message, sizeof message, "%s", polyccl_last_error());
+  t->refused++;
+  int depth = mutant->fifo_depth > 0 ? mutant->fifo_depth : 1;
+  if (mutant->fifo_depth < 0 || judge(s, mutant, depth, false, why, sizeof why) != INTERPRETER_RIGHT) {
+    return;
+  }
+  t->right++;
+  int r = 0;
+  while (strstr(message, reasons[r].mark) == NULL) {
+    r++;
+  }
+  t->reason[r]++;
+  if (s->verbose) {
+    char verdict[600];
+    snprintf(verdict, sizeof verdict, "refused, but right: %s", message);
+    print_mutant(mutant, changes, verdict);
+  }
+}
+
+/* False: accepted and wrong. */
+static bool try_mutant(const settings *s, tally *t, const polyccl_plan *mutant, const char *changes) {
+  polyccl_verify_report report;
+  char why[256], verdict[300];
+  t->mutants++;
+  if (polyccl_plan_verify(mutant, &report) != POLYCCL_SUCCESS) {
+    count_refusal(s, t, mutant, changes);
+    return true;
+  }
+  t->accepted++;
+  if (judge(s, mutant, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT) {
+    return true;
+  }
+  snprintf(verdict, sizeof verdict, "ACCEPTED AND WRONG: %s", why);
+  print_mutant(mutant, changes, verdict);
+  return false;
+}
+
+static bool try_plan(const settings *s, tally *t, const polyccl_plan *plan) {
+  uint64_t random = s->seed * 0x9e3779b97f4a7c15u + 88172645463325252u;
+  for (int i = 0; i < s->mutants; i++) {
+    polyccl_plan *mutant = mutation_copy(plan);
+    if (mutant == NULL) {
+      fprintf(stderr, "mutation: no memory\n");
+      return false;
+    }
+    char changes[512] = "";
+    int wanted = i % 4 == 3 ? 2 : 1, made = 0;
+    for (int attempt = 0; attempt < 100 && made < wanted; attempt++) {
+      char what[128];
+      if (mutate(mutant, &random, what, sizeof what)) {
+        size_t at = strlen(changes);
+        snprintf(changes + at, sizeof changes - at, "# %s\n", what);
+        made++;
+      }
+    }
+    bool fine = try_mutant(s, t, mutant, changes);
+    polyccl_plan_destroy(mutant);
+    if (!fine) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The unchanged plan must be accepted and right itself. */
+static bool try_file(const settings *s, tally *all, const char *path) {
+  polyccl_plan *plan;
+  polyccl_verify_report report;
+  char why[256] = "";
+  if (polyccl_plan_read(path, &plan) != POLYCCL_SUCCESS) {
+    fprintf(stderr, "mutation: %s\n", polyccl_last_error());
+    return false;
+  }
+  bool fine = polyccl_plan_verify(plan, &report) == POLYCCL_SUCCESS;
+  if (!fine) {
+    fprintf(stderr, "mutation: %s is refused: %s\n", path, polyccl_last_error());
+  } else if (judge(s, plan, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT) {
+    fprintf(stderr, "mutation: %s is accepted and wrong: %s\n", path, why);
+    fine = false;
+  }
+  tally t = {0};
+  fine = fine && try_plan(s, &t, plan);
+  const char *name = strrchr(path, '/');
+  printf("%-48s %7ld mutants %7ld accepted %7ld refused, of these right %6ld (%.1f %%)\n", name ? name + 1 : path,
+         t.mutants, t.accepted, t.refused, t.right, t.refused > 0 ? 100.0 * (double)t.right / (double)t.refused : 0.0);
+  fflush(stdout);
+  all->mutants += t.mutants, all->accepted += t.accepted, all->refused += t.refused, all->right += t.right;
+  for (int r = 0; r < REASONS; r++) {
+    all->reason[r] += t.reason[r];
+  }
+  polyccl_plan_destroy(plan);
+  return fine;
+}
+
+int main(int argc, char **argv) {
+  settings s = {.mutants = 1000, .runs = 24, .seed = 1};
+  int option;
+  while ((option = getopt(argc, argv, "n:s:r:v")) != -1) {
+    switch (option) {
+      case 'n': s.mutants = atoi(optarg); break;
+      case 's': s.seed = strtoull(optarg, NULL, 10); break;
+      case 'r': s.runs = atoi(optarg); break;
+      case 'v': s.verbose = true; break;
+      default: fprintf(stderr, "usage: mutation [-n MUTANTS] [-s SEED] [-r RUNS] [-v] PLAN...\n"); return 2;
+    }
+  }
+  tally all = {0};
+  bool fine = optind < argc;
+  for (int i = optind; i < argc && fine; i++) {
+    fine = try_file(&s, &all, argv[i]);
+  }
+  printf("%-48s %7ld mutants %7ld accepted %7ld refused, of these right %6ld (%.1f %%)\n", "all", all.mutants,
+         all.accepted, all.refused, all.right, all.refused > 0 ? 100.0 * (double)all.right / (double)all.refused : 0.0);
+  for (int r = 0; r < REASONS; r++) {
+    if (all.reason[r] > 0) {
+      printf("  refused and right, %-40s %6ld\n", reasons[r].name, all.reason[r]);
+    }
+  }
+  return fine ? 0 : 1;
+}
