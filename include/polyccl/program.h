@@ -115,6 +115,15 @@ POLYCCL_API polyccl_result polyccl_program_destinations(polyccl_program *program
 POLYCCL_API polyccl_result polyccl_program_parallel_begin(polyccl_program *program, int instances, polyccl_location at);
 POLYCCL_API polyccl_result polyccl_program_parallel_end(polyccl_program *program);
 
+/* The task vocabulary (ResCCL, SIGCOMM'25): chunk `chunk` of `src` goes to the same place on `dst`, which stores it
+ * (reduce false, "recv") or adds it to its own ("rrc"). Chunks are those of the larger of input and output; the program
+ * must be in place. Transfers are kept until polyccl_program_finish(), which replays them as copies and reductions by
+ * (step, order of the calls). They do not mix with chunk(), copy() and reduce(). */
+POLYCCL_API polyccl_result polyccl_program_transfer(polyccl_program *program, int src, int dst, int step, int chunk,
+                                                    bool reduce, polyccl_location at);
+/* Ends the program; needed where it has transfers, else it does nothing. Errors are those of the copies. */
+POLYCCL_API polyccl_result polyccl_program_finish(polyccl_program *program);
+
 typedef struct polyccl_program_summary {
   int ranks, chunks; /* chunks per block as written, before replication */
   size_t operations; /* copies and reductions */

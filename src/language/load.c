@@ -82,7 +82,7 @@ static polyccl_result run(pccl_loader *loader, const char *name, const char *tex
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the program declares no collective, such as allreduce { ranks = 4 }",
                      name);
   }
-  return POLYCCL_SUCCESS;
+  return polyccl_program_finish(loader->program);
 }
 
 static void set_names(pccl_loader *loader, const char *path) {

@@ -133,6 +133,26 @@ static int copy(lua_State *lua) {
   return 1;
 }
 
+/* transfer(src, dst, step, chunk, "recv" | "rrc") */
+static int transfer(lua_State *lua) {
+  polyccl_program *program = pccl_loader_program(lua, "transfer");
+  int src = pccl_lua_int(lua, 1, "transfer: the source rank"),
+      dst = pccl_lua_int(lua, 2, "transfer: the destination rank");
+  int step = pccl_lua_int(lua, 3, "transfer: the step"), at_chunk = pccl_lua_int(lua, 4, "transfer: the chunk");
+  const char *kind = lua_type(lua, 5) == LUA_TSTRING ? lua_tostring(lua, 5) : "";
+  bool reduces = strcmp(kind, "rrc") == 0;
+  if (!reduces && strcmp(kind, "recv") != 0) {
+    char text[80];
+    return pccl_lua_fail(lua, "transfer: the kind must be \"recv\" or \"rrc\", not %s",
+                         pccl_lua_describe(lua, 5, text, sizeof text));
+  }
+  no_more(lua, 5, "transfer");
+  pccl_sandbox_account(lua, OPERATION_BYTES);
+  polyccl_location at = pccl_sandbox_where(lua);
+  pccl_lua_check(lua, polyccl_program_transfer(program, src, dst, step, at_chunk, reduces, at), true);
+  return 0;
+}
+
 /* acc:reduce(operand [, hints]) */
 static int reduce(lua_State *lua) {
   polyccl_program *program = pccl_loader_program(lua, "reduce");
@@ -402,8 +422,8 @@ void pccl_open_references(lua_State *lua) {
   static const luaL_Reg methods[] = {
       {"copy", copy}, {"reduce", reduce}, {"split", split}, {"origins", origins}, {"destinations", destinations},
       {NULL, NULL}};
-  static const luaL_Reg functions[] = {
-      {"chunk", take_chunk}, {"group", group}, {"scratch", scratch}, {"parallelize", parallelize}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"chunk", take_chunk},        {"group", group},       {"scratch", scratch},
+                                       {"parallelize", parallelize}, {"transfer", transfer}, {NULL, NULL}};
   pccl_loader *loader = pccl_loader_of(lua);
   make_metatable(lua, ref_name);
   loader->ref_metatable = lua_topointer(lua, -1);

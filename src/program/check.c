@@ -205,6 +205,7 @@ static polyccl_result run(checker *c, polyccl_program_summary *summary) {
 }
 
 polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_program_summary *summary) {
+  PCCL_TRY(pccl_program_finished(program));
   size_t ranks = (size_t)program->config.ranks;
   checker c = {.program = program,
                .cell = pccl_zeroed(ranks, sizeof *c.cell),

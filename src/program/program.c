@@ -90,6 +90,7 @@ void polyccl_program_destroy(polyccl_program *program) {
   pccl_vec_free(&program->scratch_written);
   pccl_vec_free(&program->scratch_room);
   pccl_vec_free(&program->parallel);
+  pccl_vec_free(&program->transfers);
   pccl_vec_free(&program->post_lists);
   pccl_vec_free(&program->post_leaves);
   pccl_contents_free(program->contents);
@@ -118,6 +119,11 @@ static int32_t intern_file(polyccl_program *program, const char *file) {
     return -1;
   }
   return (int32_t)files;
+}
+
+const char *pccl_program_file(polyccl_program *program, const char *file) {
+  int32_t number = intern_file(program, file != NULL ? file : "");
+  return number >= 0 ? program->files.data[number] : NULL;
 }
 
 static int32_t intern_location(polyccl_program *program, polyccl_location at) {
@@ -376,6 +382,9 @@ static polyccl_result check_hints(polyccl_hints hints, polyccl_location at) {
 static polyccl_result add_operation(polyccl_program *program, pccl_operation operation, polyccl_location at,
                                     polyccl_ref *ref) {
   PCCL_TRY(check_hints(operation.hints, at));
+  if (program->transfers.len > 0) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "copy and reduce do not mix with transfer");
+  }
   operation.location = intern_location(program, at);
   operation.parallel = program->parallel.data[program->parallel.len - 1];
   if (operation.location < 0 || program->operations.len >= INT32_MAX ||

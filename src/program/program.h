@@ -38,6 +38,13 @@ typedef struct pccl_post_list {
   int32_t leaf, leaves; /* in program->post_leaves */
 } pccl_post_list;
 
+typedef struct pccl_transfer {
+  int32_t src, dst, step, chunk;
+  int32_t order;       /* of the call */
+  polyccl_location at; /* its file's text is the program's */
+  bool reduce;
+} pccl_transfer;
+
 struct polyccl_program {
   polyccl_program_config config;
   char *name;
@@ -52,10 +59,11 @@ struct polyccl_program {
   PCCL_VEC(uint64_t *) written;         /* [rank] */
   PCCL_VEC(uint64_t *) scratch_written; /* [scratch * ranks + rank], each as long as scratch_room */
   PCCL_VEC(int32_t) scratch_room;
-  PCCL_VEC(int32_t) parallel; /* stack of products */
-  int32_t refine;             /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
-  pccl_map absent;            /* rank * input + chunk */
-  pccl_map posts;             /* -> index into post_lists */
+  PCCL_VEC(int32_t) parallel;        /* stack of products */
+  int32_t refine;                    /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
+  PCCL_VEC(pccl_transfer) transfers; /* not yet replayed */
+  pccl_map absent;                   /* rank * input + chunk */
+  pccl_map posts;                    /* -> index into post_lists */
   PCCL_VEC(pccl_post_list) post_lists;
   PCCL_VEC(polyccl_leaf) post_leaves;
   struct pccl_contents *contents; /* of all chunks, as far as origins were asked for (origins.c) */
@@ -70,6 +78,12 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
 
 void pccl_contents_free(struct pccl_contents *contents); /* NULL is fine */
+
+/* The program's own copy of a file name; NULL: no memory. */
+const char *pccl_program_file(polyccl_program *program, const char *file);
+
+/* INVALID when transfers wait for polyccl_program_finish(). */
+polyccl_result pccl_program_finished(const polyccl_program *program);
 
 /* What an input chunk of a custom collective holds at the start: true unless it was declared absent. */
 bool pccl_program_held(const polyccl_program *program, int rank, int chunk);
