@@ -33,9 +33,24 @@ static void most_chunks(const pccl_xml *xml, int32_t *input, int32_t *output) {
   }
 }
 
-/* A plan that says nothing of its place, or that it fits both: in place if one of the buffers is never declared. */
+/* A rank with two buffers. */
+static bool declares_both(const pccl_xml *xml) {
+  for (size_t i = 0; i < xml->gpu.len; i++) {
+    if (xml->gpu.data[i].inputs > 0 && xml->gpu.data[i].outputs > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A plan that says nothing of its place, or that it fits both: in place if one of the buffers is never declared. A
+ * custom plan that claims to be in place and uses two buffers (the public tools write such) is not: what one memory
+ * would mean is not defined for it. */
 static bool is_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   bool in = xml->inplace == 1, out = xml->out_of_place == 1;
+  if (in && xml->collective == POLYCCL_CUSTOM && declares_both(xml)) {
+    return false;
+  }
   if (in != out) {
     return in;
   }
