@@ -136,7 +136,7 @@ static void walk(const char *folder, const char *ending, void (*check)(const cha
   int seen = 0;
   assert_true(count >= 0);
   for (int i = 0; i < count; i++) {
-    char path[4096];
+    char path[8192];
     const char *dot = strrchr(entry[i]->d_name, '.');
     if (dot != NULL && strcmp(dot, ending) == 0) {
       snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
@@ -175,6 +175,29 @@ static void xml_trips(void **state) {
   walk(POLYCCL_SOURCE_DIR "/tests/xml/trips", ".plan", check_azure_trip);
 }
 
+/* Right, but for one: its copies through scratch on rank 9 are not ordered, though it is said to be right. */
+static void check_verified(const char *path) {
+  polyccl_plan *plan = read_plan(path, path);
+  bool racy = strstr(path, "racy") != NULL || strstr(path, "alltonext_forward_3node") != NULL;
+  polyccl_result result = polyccl_plan_verify(plan, NULL);
+  if (result != (racy ? POLYCCL_ERROR_INVALID : POLYCCL_SUCCESS)) {
+    fail_msg("%s: %s", path, polyccl_last_error());
+  }
+  if (racy) {
+    assert_non_null(strstr(polyccl_last_error(), "nothing orders the two: a race"));
+  }
+  polyccl_plan_destroy(plan);
+}
+
+static void check_corpus_folder(const char *folder) {
+  char wrong[4096];
+  snprintf(wrong, sizeof wrong, "%s/wrong", folder);
+  walk(folder, ".xml", check_msccl_trip);
+  walk(folder, ".xml", check_azure_trip);
+  walk(folder, ".xml", check_verified);
+  walk(wrong, ".xml", check_verified);
+}
+
 /* The corpus lies beside the repository, or beside the folder that holds its worktrees. */
 static void corpus(void **state) {
   (void)state;
@@ -182,8 +205,7 @@ static void corpus(void **state) {
                                         POLYCCL_SOURCE_DIR "/../../shared/corpus/msccl-xml"};
   for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
     if (access(folders[i], R_OK) == 0) {
-      walk(folders[i], ".xml", check_msccl_trip);
-      walk(folders[i], ".xml", check_azure_trip);
+      check_corpus_folder(folders[i]);
       return;
     }
   }

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# usage: run.sh [SECONDS [BUILD]]   builds the fuzzers (unless BUILD is given) and runs each for SECONDS (default 30)
+# on the tests' own files and whatever earlier runs found (build/fuzz/corpus). A finding stays in build/fuzz/findings.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${1:-30}
+build=${2:-build/fuzz}
+if [ $# -lt 2 ]; then
+  cmake --preset fuzz >/dev/null
+  cmake --build --preset fuzz --target fuzzers
+fi
+
+# First inputs of each target.
+seeds() {
+  case $1 in
+    plan_text) ls -d tests/plans tests/plans/* tests/xml/trips 2>/dev/null ;;
+    plan_xml) echo tests/xml tests/xml/bad ;;
+    flows) echo tests/synth tests/synth/bad ;;
+    trees) echo tests/synth tests/synth/bad ;;
+    lua) echo tests/programs algorithms ;;
+    topology) ls -d tests/topologies 2>/dev/null || true ;;
+  esac
+}
+
+mkdir -p "$build/findings"
+for program in "$build"/tests/fuzz/fuzz_*; do
+  [ -x "$program" ] && [ -f "$program" ] || continue
+  name=$(basename "$program"); name=${name#fuzz_}
+  mkdir -p "$build/corpus/$name"
+  folders=()
+  for folder in $(seeds "$name"); do
+    [ -d "$folder" ] && folders+=("$folder")
+  done
+  log=$build/findings/$name.log
+  # -rss_limit_mb and -malloc_limit_mb: a reader's memory is bounded by its input.
+  if ! POLYCCL_DEBUG=none "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
+      -max_len=65536 -artifact_prefix="$build/findings/$name-" -print_final_stats=1 \
+      "$build/corpus/$name" "${folders[@]}" >"$log" 2>&1; then
+    tail -40 "$log"
+    echo "fuzz_$name: found something, see $build/findings" >&2
+    exit 1
+  fi
+  printf '%-12s %s executions\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+done

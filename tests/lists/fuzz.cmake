@@ -1,0 +1,3 @@
+if(POLYCCL_FUZZ)
+  add_subdirectory(fuzz)
+endif()
