@@ -234,16 +234,13 @@ void pccl_loaded_free(pccl_loaded *loaded) {
   }
 }
 
-/* TODO(verify) */
-polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);
-
 polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pccl_loaded **loaded) {
   if (plan->ranks != comm->ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is for %d ranks, the communicator has %d",
                      plan->name != NULL ? plan->name : "", plan->ranks, comm->ranks);
   }
-  polyccl_verify_report report = {.fifo_depth = plan->fifo_depth, .uneven = plan->collective != POLYCCL_CUSTOM};
-  PCCL_TRY(pccl_plan_well_formed(plan));
+  polyccl_verify_report report;
+  PCCL_TRY(polyccl_plan_verify(plan, &report));
   pccl_loaded *made = pccl_zeroed(1, sizeof *made);
   if (made == NULL || (made->name = pccl_strdup(plan->name != NULL ? plan->name : "unnamed")) == NULL) {
     free(made);

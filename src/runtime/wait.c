@@ -10,9 +10,9 @@
 #include "base/error.h"
 
 enum {
-  SPINS = 4000,       /* rounds without the clock, a core for each rank */
+  SPINS = 500,        /* a yield costs little when nobody else wants the core, and much is lost without when one does */
   SPINS_CROWDED = 30, /* the peer we wait for may need this core */
-  YIELDS = 2000,
+  YIELDS = 4000,
   YIELDS_CROWDED = 40,
   SLEEP_US = 1000, /* bounds the loss when a bell was missed */
   SLEEP_CROWDED_US = 50000
@@ -74,7 +74,7 @@ static void sleep_or_arm(polyccl_comm *comm, pccl_patience *patience) {
   if (!patience->armed || atomic_load_explicit(&comm->cell->bell, memory_order_acquire) != patience->bell) {
     patience->bell = atomic_load_explicit(&comm->cell->bell, memory_order_acquire);
     atomic_store_explicit(&comm->cell->sleeping, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    pccl_full_fence();
     patience->armed = true;
     return; /* the caller polls once more */
   }

@@ -1,0 +1,347 @@
+/* polyccl run: a program or a plan on the ranks of this machine. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/compile.h>
+#include <polyccl/language.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/options.h"
+#include "program_args.h"
+#include "run.h"
+#include "tools.h"
+
+static const char help[] =
+    "usage: polyccl run PROGRAM|PLAN [-p name=value ...] [options]\n\n"
+    "Runs it on as many processes of this machine as it has ranks, with data that tells ranks and places apart, "
+    "checks\n"
+    "every element and the bytes around the buffers, and prints the table of nccl-tests. Times are medians of the\n"
+    "slowest rank. A program is compiled both out of place and in place; a plan has one placement.\n\n"
+    "  --ranks N                 the program's parameter `ranks`\n"
+    "  --size MIN[:MAX[:FACTOR]] bytes of the larger buffer, 1k:64m:4 if not given; +STEP instead of FACTOR adds\n"
+    "  --count N                 elements per block instead of sizes\n"
+    "  --dtype TYPE              f32 (default), f64, i32, i64, u8, f16, bf16\n"
+    "  --op OP                   sum (default), prod, min, max, avg\n"
+    "  --in-place, --out-of-place   only this placement\n"
+    "  --alloc private|shared    buffers of the process (default), or that all processes can address\n"
+    "  --offset N                buffers start N elements off their alignment\n"
+    "  --threads                 ranks are threads of one process\n"
+    "  --iters N                 calls that are timed (default: by the clock)\n"
+    "  --warmup N                calls before (default 2)\n"
+    "  --check 0|1               check the results (default 1)\n"
+    "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
+    "  --order NAME              batch-major or task-major instead of the plan's own\n"
+    "  --depth N                 slots of a connection, at least what the plan needs\n";
+
+typedef struct run_args {
+  pccl_program_args program;
+  pccl_run_args run;
+  const char *ranks;
+  bool only_in_place, only_out_of_place, has_protocol, has_order;
+  polyccl_protocol protocol;
+  polyccl_loop_order order;
+  int depth;
+} run_args;
+
+static bool parse_int(const char *text, int least, int most, int *value) {
+  char *end;
+  long number = strtol(text, &end, 10);
+  if (*text == '\0' || *end != '\0' || number < least || number > most) {
+    return false;
+  }
+  *value = (int)number;
+  return true;
+}
+
+/* MIN[:MAX[:FACTOR]], FACTOR with an x before it or not, or +STEP. */
+static bool parse_sizes(const char *text, pccl_run_args *run) {
+  char copy[100];
+  if (strlen(text) >= sizeof copy) {
+    return false;
+  }
+  snprintf(copy, sizeof copy, "%s", text);
+  char *save = NULL;
+  char *min = strtok_r(copy, ":", &save), *max = strtok_r(NULL, ":", &save), *factor = strtok_r(NULL, ":", &save);
+  uint64_t value;
+  if (min == NULL || strtok_r(NULL, ":", &save) != NULL || !pccl_parse_size(min, &value) || value == 0) {
+    return false;
+  }
+  run->min_bytes = run->max_bytes = (size_t)value;
+  run->factor = 2;
+  if (max != NULL) {
+    if (!pccl_parse_size(max, &value) || value < run->min_bytes) {
+      return false;
+    }
+    run->max_bytes = (size_t)value;
+  }
+  if (factor != NULL && *factor == '+') {
+    if (!pccl_parse_size(factor + 1, &value) || value == 0) {
+      return false;
+    }
+    run->step = (size_t)value;
+  } else if (factor != NULL) {
+    factor += *factor == 'x' || *factor == 'X';
+    if (!pccl_parse_size(factor, &value) || value < 2) {
+      return false;
+    }
+    run->factor = (size_t)value;
+  }
+  return true;
+}
+
+/* ---- options with a value ---- */
+
+static bool take_size(run_args *args, const char *value) { return parse_sizes(value, &args->run); }
+static bool take_count(run_args *args, const char *value) {
+  uint64_t number;
+  args->run.has_count = pccl_parse_size(value, &number) && number <= SIZE_MAX;
+  args->run.count = args->run.has_count ? (size_t)number : 0;
+  return args->run.has_count;
+}
+static bool take_dtype(run_args *args, const char *value) {
+  return polyccl_dtype_parse(value, &args->run.dtype) == POLYCCL_SUCCESS;
+}
+static bool take_op(run_args *args, const char *value) {
+  return polyccl_redop_parse(value, &args->run.op) == POLYCCL_SUCCESS;
+}
+static bool take_protocol(run_args *args, const char *value) {
+  args->has_protocol = true;
+  return polyccl_protocol_parse(value, &args->protocol) == POLYCCL_SUCCESS;
+}
+static bool take_order(run_args *args, const char *value) {
+  args->has_order = true;
+  args->order = strcmp(value, "task-major") == 0 ? POLYCCL_TASK_MAJOR : POLYCCL_BATCH_MAJOR;
+  return args->order == POLYCCL_TASK_MAJOR || strcmp(value, "batch-major") == 0;
+}
+static bool take_alloc(run_args *args, const char *value) {
+  args->run.shared = strcmp(value, "shared") == 0;
+  return args->run.shared || strcmp(value, "private") == 0;
+}
+static bool take_ranks(run_args *args, const char *value) {
+  int ranks;
+  args->ranks = value;
+  return parse_int(value, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks);
+}
+static bool take_iters(run_args *args, const char *value) {
+  return parse_int(value, 1, 1 << 30, &args->run.iterations);
+}
+static bool take_warmup(run_args *args, const char *value) { return parse_int(value, 0, 1 << 30, &args->run.warmup); }
+static bool take_depth(run_args *args, const char *value) { return parse_int(value, 1, 1 << 20, &args->depth); }
+static bool take_offset(run_args *args, const char *value) {
+  int offset;
+  bool good = parse_int(value, 0, 4096, &offset);
+  args->run.offset = good ? (size_t)offset : 0;
+  return good;
+}
+static bool take_check(run_args *args, const char *value) {
+  args->run.check = strcmp(value, "1") == 0;
+  return args->run.check || strcmp(value, "0") == 0;
+}
+
+static const struct {
+  const char *name, *wants;
+  bool (*take)(run_args *args, const char *value);
+} options[] = {
+    {"--size", "sizes such as 8, 1k:64m or 8:64m:x4", take_size},
+    {"--count", "a number of elements", take_count},
+    {"--dtype", "f32, f64, i32, i64, u8, f16 or bf16", take_dtype},
+    {"--op", "sum, prod, min, max or avg", take_op},
+    {"--protocol", "Simple, LL or LL128", take_protocol},
+    {"--order", "batch-major or task-major", take_order},
+    {"--alloc", "private or shared", take_alloc},
+    {"--ranks", "a number from 1 to 1024", take_ranks},
+    {"--iters", "a number of calls", take_iters},
+    {"--warmup", "a number of calls", take_warmup},
+    {"--depth", "a number of slots", take_depth},
+    {"--offset", "0 to 4096 elements", take_offset},
+    {"--check", "0 or 1", take_check},
+};
+
+/* 1: taken; 0: another argument; -1: wrong, an error was printed. */
+static int take_option(run_args *args, int argc, char **argv, int *at) {
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+    size_t length = strlen(options[i].name);
+    if (strncmp(argv[*at], options[i].name, length) != 0 || (argv[*at][length] != '\0' && argv[*at][length] != '=')) {
+      continue;
+    }
+    const char *value = argv[*at][length] == '=' ? argv[*at] + length + 1 : *at + 1 < argc ? argv[++*at] : "";
+    if (options[i].take(args, value)) {
+      return 1;
+    }
+    pccl_tool_usage("run", "%s wants %s, not \"%s\"", options[i].name, options[i].wants, value);
+    return -1;
+  }
+  return 0;
+}
+
+static int parse(run_args *args, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    const char *error = NULL;
+    int taken = take_option(args, argc, argv, &i);
+    if (taken < 0) {
+      return PCCL_EXIT_INVALID;
+    }
+    if (taken > 0) {
+      continue;
+    }
+    if (strcmp(argv[i], "--in-place") == 0) {
+      args->only_in_place = true;
+    } else if (strcmp(argv[i], "--out-of-place") == 0) {
+      args->only_out_of_place = true;
+    } else if (strcmp(argv[i], "--threads") == 0) {
+      args->run.threads = true;
+    } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
+      return pccl_tool_usage("run", "unexpected argument \"%s\"", argv[i]);
+    } else if (error != NULL) {
+      return pccl_tool_usage("run", "%s", error);
+    }
+  }
+  if (args->only_in_place && args->only_out_of_place) {
+    return pccl_tool_usage("run", "--in-place and --out-of-place exclude each other");
+  }
+  return args->program.path != NULL
+             ? PCCL_EXIT_OK
+             : pccl_tool_usage("run", "which program or plan? (polyccl run PROGRAM|PLAN ..., see polyccl run --help)");
+}
+
+/* ---- plans ---- */
+
+/* Plans begin with their format's name, or are XML. */
+static polyccl_result is_plan(const char *path, bool *plan) {
+  char *text;
+  size_t length;
+  PCCL_TRY(pccl_read_file(path, (size_t)1 << 31, &text, &length));
+  const char *at = text + strspn(text, " \t\r\n");
+  *plan = *at == '<' || strncmp(at, "polyccl-plan", 12) == 0 || (*at == '#' && strstr(at, "\npolyccl-plan") != NULL);
+  free(text);
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
+  if (args->has_protocol) {
+    plan->protocol = args->protocol;
+  }
+  if (args->has_order) {
+    plan->order = args->order;
+  }
+  if (args->has_order || args->depth > 0) {
+    plan->fifo_depth = args->depth; /* 0: the verifier finds the least */
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result compile_both(run_args *args, const polyccl_program *program) {
+  static const polyccl_placement placement[PCCL_RUN_PLACEMENTS] = {POLYCCL_OUT_OF_PLACE, POLYCCL_IN_PLACE};
+  polyccl_result results[PCCL_RUN_PLACEMENTS] = {POLYCCL_SUCCESS, POLYCCL_SUCCESS};
+  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
+    if ((i == 0 && args->only_in_place) || (i == 1 && args->only_out_of_place)) {
+      continue;
+    }
+    polyccl_compile_options how = {.placement = placement[i]};
+    results[i] = polyccl_compile(program, &how, &args->run.plan[i]);
+    bool other_wanted = i == 0 ? !args->only_out_of_place : args->run.plan[0] != NULL;
+    if (results[i] != POLYCCL_SUCCESS && !(results[i] == POLYCCL_ERROR_UNSUPPORTED && other_wanted)) {
+      return results[i];
+    }
+  }
+  return args->run.plan[0] != NULL || args->run.plan[1] != NULL ? POLYCCL_SUCCESS : results[1];
+}
+
+static polyccl_result load_program(run_args *args) {
+  polyccl_param *params = calloc(args->program.count + 1, sizeof *params);
+  if (params == NULL) {
+    return pccl_no_memory("parameters");
+  }
+  size_t count = args->program.count;
+  if (count > 0) {
+    memcpy(params, args->program.params, count * sizeof *params);
+  }
+  if (args->ranks != NULL) {
+    params[count++] = (polyccl_param){"ranks", args->ranks};
+  }
+  polyccl_program *program = NULL;
+  polyccl_result result = polyccl_program_load(args->program.path, params, count, &program);
+  free(params);
+  if (result == POLYCCL_SUCCESS) {
+    result = compile_both(args, program);
+  }
+  polyccl_program_destroy(program);
+  return result;
+}
+
+static polyccl_result load_plan(run_args *args) {
+  polyccl_plan *plan;
+  if (args->program.count > 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; -p is for programs", args->program.path);
+  }
+  PCCL_TRY(polyccl_plan_read(args->program.path, &plan));
+  args->run.plan[plan->inplace] = plan;
+  if (plan->inplace ? args->only_out_of_place : args->only_in_place) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is %s", args->program.path,
+                     plan->inplace ? "in place" : "out of place");
+  }
+  int ranks;
+  if (args->ranks != NULL && parse_int(args->ranks, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks) && ranks != plan->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is for %d ranks, not %d", args->program.path, plan->ranks, ranks);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result load(run_args *args) {
+  bool plan;
+  PCCL_TRY(is_plan(args->program.path, &plan));
+  PCCL_TRY(plan ? load_plan(args) : load_program(args));
+  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
+    if (args->run.plan[i] != NULL) {
+      PCCL_TRY(adjust(args, args->run.plan[i]));
+      if (args->run.plan[i]->ranks > POLYCCL_MAX_LOCAL_RANKS) {
+        return pccl_fail(POLYCCL_ERROR_LIMIT, "%d ranks are more than one machine runs (%d)", args->run.plan[i]->ranks,
+                         POLYCCL_MAX_LOCAL_RANKS);
+      }
+      PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static int run(run_args *args) {
+  polyccl_result result = load(args);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("run", result);
+  }
+  uint64_t wrong = 0;
+  result = pccl_run_all(&args->run, &wrong);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("run", result);
+  }
+  if (wrong > 0) {
+    fprintf(stderr, "polyccl run: %llu wrong elements or bytes\n", (unsigned long long)wrong);
+    return PCCL_EXIT_FAILED;
+  }
+  return PCCL_EXIT_OK;
+}
+
+int pccl_tool_run(int argc, char **argv) {
+  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    fputs(help, stdout);
+    return PCCL_EXIT_OK;
+  }
+  run_args args = {.run = {.min_bytes = 1024,
+                           .max_bytes = (size_t)64 << 20,
+                           .factor = 4,
+                           .dtype = POLYCCL_FLOAT32,
+                           .op = POLYCCL_SUM,
+                           .check = true,
+                           .warmup = 2}};
+  int status = parse(&args, argc, argv);
+  if (status == PCCL_EXIT_OK) {
+    status = run(&args);
+  }
+  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
+    polyccl_plan_destroy(args.run.plan[i]);
+  }
+  pccl_program_args_free(&args.program);
+  return status;
+}

@@ -1,0 +1,39 @@
+/* polyccl run, in three parts: run.c reads the arguments and compiles, run_ranks.c is what every rank does,
+ * run_data.c makes the data and checks it. */
+#ifndef PCCL_TOOLS_RUN_H
+#define PCCL_TOOLS_RUN_H
+
+#include <stdbool.h>
+
+#include <polyccl/plan.h>
+#include <polyccl/polyccl.h>
+
+#include "program/collective.h"
+
+enum { PCCL_RUN_PLACEMENTS = 2 }; /* out of place, in place */
+
+typedef struct pccl_run_args {
+  polyccl_plan *plan[PCCL_RUN_PLACEMENTS]; /* NULL: not available */
+  size_t min_bytes, max_bytes, factor, step;
+  size_t count; /* with has_count: instead of sizes */
+  bool has_count;
+  polyccl_dtype dtype;
+  polyccl_redop op;
+  bool threads, shared, check;
+  size_t offset;          /* elements by which the buffers are off their alignment */
+  int iterations, warmup; /* iterations 0: by the clock */
+} pccl_run_args;
+
+/* Runs all sizes and prints the table; the number of wrong elements in *wrong. */
+polyccl_result pccl_run_all(const pccl_run_args *args, uint64_t *wrong);
+
+/* ---- data ---- */
+
+/* Fills rank's input of `blocks` blocks of `count` elements with values that tell rank and index apart. */
+void pccl_run_fill(const pccl_collective_spec *spec, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
+                   void *input);
+/* Elements of rank's output that are not what the collective defines, worked out here from the definition. */
+uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
+                        const void *output);
+
+#endif
