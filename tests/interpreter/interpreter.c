@@ -38,7 +38,7 @@ typedef struct machine {
   fifo *fifo;       /* [connections] */
   element **memory; /* [rank]: cells x M */
   int32_t *priority;
-  bool by_priority;
+  enum { ANY_ORDER, BY_PRIORITY, BY_FIXED_PRIORITY, MANNERS } manner;
   interpreter_outcome outcome;
   char *why;
   size_t size;
@@ -388,6 +388,9 @@ static bool check_step(machine *m, int32_t rank, const polyccl_step *step) {
       (step->op != POLYCCL_STEP_NOP && step->count < 1)) {
     return failed(m, INTERPRETER_BROKEN, "rank %d: a step leaves its buffers", rank);
   }
+  if (stores(step->op) && step->dst_buf == POLYCCL_BUF_INPUT && !p->inplace) {
+    return failed(m, INTERPRETER_BROKEN, "rank %d: a step writes the input out of place", rank);
+  }
   if ((receives(step->op) && !connection_fits(p, step->recv, rank, false)) ||
       (sends(step->op) && !connection_fits(p, step->send, rank, true))) {
     return failed(m, INTERPRETER_BROKEN, "rank %d: a step has no such connection", rank);
@@ -399,6 +402,20 @@ static bool check_step(machine *m, int32_t rank, const polyccl_step *step) {
     }
   }
   return true;
+}
+
+static bool has_root(const polyccl_plan *p) {
+  return p->collective == POLYCCL_BROADCAST || p->collective == POLYCCL_REDUCE || p->collective == POLYCCL_GATHER ||
+         p->collective == POLYCCL_SCATTER || p->collective == POLYCCL_SENDRECV;
+}
+
+static bool check_head(machine *m) {
+  const polyccl_plan *p = m->plan;
+  bool pair = p->collective == POLYCCL_SENDRECV;
+  if ((has_root(p) && (p->root < 0 || p->root >= p->ranks)) || (pair && (p->peer < 0 || p->peer >= p->ranks))) {
+    return failed(m, INTERPRETER_BROKEN, "no such root or peer");
+  }
+  return !(pair && p->inplace) || failed(m, INTERPRETER_BROKEN, "sendrecv in place");
 }
 
 static bool check_steps(machine *m) {
@@ -447,6 +464,7 @@ static bool make(machine *m) {
   return true;
 }
 
+/* Extreme orders show more than mild ones: with fixed priorities the last thread block moves only when no other can. */
 static void shuffle_priorities(machine *m) {
   for (size_t t = 0; t < m->plan->tbs; t++) {
     size_t other = below(m, t + 1);
@@ -457,8 +475,8 @@ static void shuffle_priorities(machine *m) {
 
 /* Tries thread blocks in the order of the moment until one moves; false: none does, or something failed. */
 static bool move(machine *m) {
-  size_t tbs = m->plan->tbs, first = m->by_priority ? 0 : below(m, tbs);
-  if (m->by_priority && below(m, 64) == 0) {
+  size_t tbs = m->plan->tbs, first = m->manner == ANY_ORDER ? below(m, tbs) : 0;
+  if (m->manner == BY_PRIORITY && below(m, 64) == 0) {
     shuffle_priorities(m);
   }
   for (size_t i = 0; i < tbs; i++) {
@@ -467,7 +485,7 @@ static bool move(machine *m) {
       return false;
     }
     if (moved) {
-      if (!m->by_priority && below(m, 8) == 0) {
+      if (m->manner == ANY_ORDER && below(m, 8) == 0) {
         shuffle_priorities(m);
       }
       return true;
@@ -533,8 +551,8 @@ interpreter_outcome interpret(const polyccl_plan *plan, const interpreter_option
                .random = options->seed * 0x9e3779b97f4a7c15u + 0x1234567u,
                .why = why,
                .size = size};
-  if (check_steps(&m) && make(&m)) {
-    m.by_priority = below(&m, 2) == 0;
+  if (check_head(&m) && check_steps(&m) && make(&m)) {
+    m.manner = (int)below(&m, MANNERS);
     shuffle_priorities(&m);
     while (plan->tbs > 0 && move(&m)) {
     }

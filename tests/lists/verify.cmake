@@ -11,3 +11,9 @@ add_executable(interpreter_agrees interpreter/agrees.c interpreter/interpreter.c
 target_link_libraries(interpreter_agrees PRIVATE polyccl_static)
 target_compile_definitions(interpreter_agrees PRIVATE POLYCCL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_test(NAME interpreter_agrees COMMAND interpreter_agrees)
+
+if(TARGET polyccl_tool)
+  add_test(NAME mutation_algorithms COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mutation/run.sh 500)
+  set_tests_properties(mutation_algorithms PROPERTIES TIMEOUT 300 LABELS "slow;mutation"
+                                                      ENVIRONMENT "BUILD=${CMAKE_BINARY_DIR}")
+endif()

@@ -3,8 +3,8 @@
  * Changes each plan at random, MUTANTS times. The verifier must refuse the mutant, or the interpreter must find it
  * right under RUNS random interleavings at the least FIFO depth, with several micro-batches, and with counts that the
  * chunks do not divide where the verifier promises that. An accepted and wrong mutant is printed and ends with status
- * 1. Refused mutants are run too, to tell how many are right all the same (for each of these one may ask whether the
- * verifier is too strict); -v prints those. */
+ * 1. Refused mutants are run too, 16 times as often, to tell how many come right all the same (for each of these one
+ * may ask whether the verifier is too strict, or the fault too rare to be met by chance); -v prints those. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,9 +55,9 @@ static interpreter_options options_for(const settings *s, const polyccl_plan *pl
 }
 
 /* The first outcome that is not right. */
-static interpreter_outcome judge(const settings *s, const polyccl_plan *plan, int depth, bool uneven, char *why,
-                                 size_t size) {
-  for (int run = 0; run < s->runs; run++) {
+static interpreter_outcome judge(const settings *s, const polyccl_plan *plan, int runs, int depth, bool uneven,
+                                 char *why, size_t size) {
+  for (int run = 0; run < runs; run++) {
     interpreter_options options = options_for(s, plan, run, depth);
     if (uneven && run % 2 == 1) {
       options.missing = 1 + run * 7 % (plan->chunks * options.micro_batches);
@@ -75,7 +75,7 @@ static void count_refusal(const settings *s, tally *t, const polyccl_plan *mutan
   snprintf(message, sizeof message, "%s", polyccl_last_error());
   t->refused++;
   int depth = mutant->fifo_depth > 0 ? mutant->fifo_depth : 1;
-  if (mutant->fifo_depth < 0 || judge(s, mutant, depth, false, why, sizeof why) != INTERPRETER_RIGHT) {
+  if (mutant->fifo_depth < 0 || judge(s, mutant, 16 * s->runs, depth, false, why, sizeof why) != INTERPRETER_RIGHT) {
     return;
   }
   t->right++;
@@ -101,7 +101,7 @@ static bool try_mutant(const settings *s, tally *t, const polyccl_plan *mutant, 
     return true;
   }
   t->accepted++;
-  if (judge(s, mutant, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT) {
+  if (judge(s, mutant, s->runs, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT) {
     return true;
   }
   snprintf(verdict, sizeof verdict, "ACCEPTED AND WRONG: %s", why);
@@ -148,7 +148,7 @@ static bool try_file(const settings *s, tally *all, const char *path) {
   bool fine = polyccl_plan_verify(plan, &report) == POLYCCL_SUCCESS;
   if (!fine) {
     fprintf(stderr, "mutation: %s is refused: %s\n", path, polyccl_last_error());
-  } else if (judge(s, plan, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT) {
+  } else if (judge(s, plan, s->runs, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT) {
     fprintf(stderr, "mutation: %s is accepted and wrong: %s\n", path, why);
     fine = false;
   }
