@@ -24,6 +24,11 @@ static const tool tools[] = {
      "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology},
     {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing",
      pccl_tool_verify},
+    {"view",
+     "PLAN|PROGRAM [-p name=value ...] [--topology T [--size S]] [--trace-in FILE] [--trace FILE] "
+     "[--svg [--chunk N|--rank R]] [-o FILE]",
+     "a page or a picture: thread blocks over time, links, the way of a chunk, measured beside simulated",
+     pccl_tool_view},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 

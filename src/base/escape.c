@@ -1,6 +1,8 @@
 #include "base/escape.h"
 
+#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 
 static const char replacement[] = "\xEF\xBF\xBD";
 
@@ -55,4 +57,17 @@ void pccl_escape_json(pccl_text *out, const char *text) {
     at += length == 0 ? 1 : length;
   }
   pccl_text_bytes(out, "\"", 1);
+}
+
+void pccl_json_number(pccl_text *out, double value) {
+  char digits[400]; /* DBL_MAX has 309 digits */
+  int length = snprintf(digits, sizeof digits, "%.6f", isfinite(value) ? value : 0);
+  while (digits[length - 1] == '0') {
+    length--;
+  }
+  length -= digits[length - 1] < '0';
+  for (int i = 0; i < length; i++) {
+    digits[i] = digits[i] == ',' ? '.' : digits[i]; /* the locale's decimal sign */
+  }
+  pccl_text_bytes(out, digits, (size_t)length);
 }

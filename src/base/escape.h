@@ -12,4 +12,7 @@ void pccl_escape_xml(pccl_text *out, const char *text);
  */
 void pccl_escape_json(pccl_text *out, const char *text);
 
+/* A number with at most six decimals and no trailing zeros, in every locale; 0 for what is not finite. */
+void pccl_json_number(pccl_text *out, double value);
+
 #endif

@@ -31,20 +31,6 @@ static void begin_event(writer *w) {
   w->first = false;
 }
 
-/* Microseconds or GB/s; picoseconds are the last digit. */
-static void add_number(pccl_text *text, double value) {
-  char digits[400]; /* DBL_MAX has 309 digits */
-  int length = snprintf(digits, sizeof digits, "%.6f", value);
-  while (length > 0 && digits[length - 1] == '0') {
-    length--;
-  }
-  length -= length > 0 && digits[length - 1] == '.';
-  for (int i = 0; i < length; i++) {
-    digits[i] = digits[i] == ',' ? '.' : digits[i]; /* the locale's decimal sign */
-  }
-  pccl_text_bytes(text, digits, (size_t)length);
-}
-
 static void write_names(writer *w, const polyccl_trace *trace) {
   for (size_t i = 0; i < trace->lanes; i++) {
     const polyccl_trace_lane *lane = &trace->lane[i];
@@ -107,9 +93,9 @@ static void write_record(writer *w, const polyccl_trace *trace, const polyccl_tr
                 : op != NULL                        ? op
                                                     : "step",
                 state, lane->rank, lane->tb);
-  add_number(&w->text, record->begin);
+  pccl_json_number(&w->text, record->begin);
   pccl_text_add(&w->text, ",\"dur\":");
-  add_number(&w->text, record->end - record->begin);
+  pccl_json_number(&w->text, record->end - record->begin);
   pccl_text_add(&w->text, ",\"args\":{\"step\":%d,\"batch\":%d", step->number, record->batch);
   add_step(&w->text, trace, step);
   pccl_text_add(&w->text, record->critical ? ",\"critical\":true}}" : "}}");
@@ -124,14 +110,14 @@ static void write_flow(writer *w, const polyccl_trace *trace, size_t index) {
   pccl_text_add(&w->text,
                 "{\"ph\":\"s\",\"name\":\"message\",\"cat\":\"message\",\"id\":%zu,\"pid\":%d,\"tid\":%d,\"ts\":",
                 index, from->rank, from->tb);
-  add_number(&w->text, send->begin);
+  pccl_json_number(&w->text, send->begin);
   pccl_text_add(&w->text, "}");
   begin_event(w);
   pccl_text_add(&w->text,
                 "{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"message\",\"cat\":\"message\",\"id\":%zu,\"pid\":%d,\"tid\":%d,"
                 "\"ts\":",
                 index, to->rank, to->tb);
-  add_number(&w->text, arrives < receive->end ? arrives : receive->end);
+  pccl_json_number(&w->text, arrives < receive->end ? arrives : receive->end);
   pccl_text_add(&w->text, "}");
 }
 
@@ -148,9 +134,9 @@ static void write_links(writer *w, const polyccl_trace *trace) {
     pccl_text_add(&w->text, "{\"ph\":\"C\",\"pid\":%d,\"name\":", pid);
     pccl_escape_json(&w->text, trace->link[sample->link].name);
     pccl_text_add(&w->text, ",\"id\":%d,\"ts\":", sample->link);
-    add_number(&w->text, sample->time);
+    pccl_json_number(&w->text, sample->time);
     pccl_text_add(&w->text, ",\"args\":{\"GB/s\":");
-    add_number(&w->text, sample->rate);
+    pccl_json_number(&w->text, sample->rate);
     pccl_text_add(&w->text, "}}");
   }
 }
@@ -165,7 +151,7 @@ static void write_header(writer *w, const polyccl_trace *trace) {
     pccl_text_add(&w->text, i > 0 ? ",{\"name\":" : "{\"name\":");
     pccl_escape_json(&w->text, trace->link[i].name);
     pccl_text_add(&w->text, ",\"GB/s\":");
-    add_number(&w->text, trace->link[i].bandwidth);
+    pccl_json_number(&w->text, trace->link[i].bandwidth);
     pccl_text_add(&w->text, "}");
   }
   pccl_text_add(&w->text, "]},\n\"traceEvents\":[");

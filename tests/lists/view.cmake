@@ -6,3 +6,6 @@ target_link_libraries(test_svg PRIVATE PkgConfig::EXPAT PkgConfig::JANSSON)
 
 polyccl_unit_test(trace)
 target_link_libraries(test_trace PRIVATE PkgConfig::JANSSON)
+
+polyccl_unit_test(pictures)
+target_link_libraries(test_pictures PRIVATE PkgConfig::EXPAT PkgConfig::JANSSON)

@@ -94,6 +94,22 @@ static void numbers_are_short(void **state) {
   pccl_text_free(&svg.out);
 }
 
+static void json_numbers_are_short(void **state) {
+  (void)state;
+  static const struct {
+    double value;
+    const char *text;
+  } cases[] = {{0, "0"},        {100, "100"}, {0.25, "0.25"},
+               {-1.5, "-1.5"},  {1e-7, "0"},  {123456.789012, "123456.789012"},
+               {1.0 / 0.0, "0"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pccl_text out = {0};
+    pccl_json_number(&out, cases[i].value);
+    assert_string_equal(out.data, cases[i].text);
+    pccl_text_free(&out);
+  }
+}
+
 static void an_arrow_ends_at_its_tip(void **state) {
   (void)state;
   pccl_svg svg = {0};
@@ -112,6 +128,7 @@ int main(void) {
       cmocka_unit_test(any_text_makes_a_well_formed_drawing),
       cmocka_unit_test(json_strings_come_back),
       cmocka_unit_test(numbers_are_short),
+      cmocka_unit_test(json_numbers_are_short),
       cmocka_unit_test(an_arrow_ends_at_its_tip),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

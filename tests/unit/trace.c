@@ -14,49 +14,11 @@
 #include "base/error.h"
 #include "base/file.h"
 
-static const char plan_text[] =
-    "polyccl-plan 1\n"
-    "name \"two </script> \\\"ranks\\\"\"\n"
-    "collective allreduce\nranks 2\nchunks 2\ndepth 2\n"
-    "file 0 \"</script><b>.lua\"\n"
-    "rank 0 scratch 0\n"
-    "  tb\n    send i0 x1 to 1.0 at 0:3\n    rrc i1 o1 x1 from 1.0 at 0:4\n"
-    "  tb\n    send o1 x1 to 1.1 wait 0.1 at 0:5\n    recv o0 x1 from 1.1 at 0:5\n"
-    "rank 1 scratch 0\n"
-    "  tb\n    send i1 x1 to 0.0 at 0:3\n    rrc i0 o0 x1 from 0.0 at 0:4\n"
-    "  tb\n    send o0 x1 to 0.1 wait 0.1 at 0:5\n    recv o1 x1 from 0.1 at 0:5\n";
-
-static polyccl_plan *make_plan(void) {
-  polyccl_plan *plan = NULL;
-  assert_int_equal(polyccl_plan_parse("test", plan_text, sizeof plan_text - 1, &plan), POLYCCL_SUCCESS);
-  return plan;
-}
-
-/* Two micro-batches; events go in backwards, each with its own time; the second block waits first. */
-static polyccl_trace *make_trace(void) {
-  polyccl_plan *plan = make_plan();
-  polyccl_trace *trace = NULL;
-  assert_int_equal(polyccl_trace_create(plan, "simulated", &trace), POLYCCL_SUCCESS);
-  polyccl_plan_destroy(plan); /* the trace needs it no longer */
-  int link = -1;
-  assert_int_equal(polyccl_trace_add_link(trace, "a </script> b", 25, &link), POLYCCL_SUCCESS);
-  for (int i = 15; i >= 0; i--) {
-    int rank = i & 1, tb = i >> 1 & 1, step = i >> 2 & 1, batch = i >> 3;
-    double at = 100.0 * batch + 10.0 * (2 * tb + step) + 0.125 * rank;
-    polyccl_trace_event busy = {rank, tb, step, batch, POLYCCL_TRACE_BUSY, tb == 1, at + 4, at + 9.5};
-    polyccl_trace_event wait = {rank,  tb, step,  batch, step == 0 ? POLYCCL_TRACE_WAIT_BLOCK : POLYCCL_TRACE_WAIT_DATA,
-                                false, at, at + 4};
-    assert_int_equal(polyccl_trace_add(trace, &busy), POLYCCL_SUCCESS);
-    assert_int_equal(polyccl_trace_add(trace, &wait), POLYCCL_SUCCESS);
-    assert_int_equal(polyccl_trace_add_sample(trace, link, at, i), POLYCCL_SUCCESS);
-  }
-  assert_int_equal(polyccl_trace_finish(trace), POLYCCL_SUCCESS);
-  return trace;
-}
+#include "../view/sample.h"
 
 static void records_are_sorted_and_joined(void **state) {
   (void)state;
-  polyccl_trace *trace = make_trace();
+  polyccl_trace *trace = sample_trace();
   assert_int_equal(trace->lanes, 4);
   assert_int_equal(trace->records, 32);
   assert_true(trace->duration == 139.625);
@@ -96,7 +58,7 @@ static void write(const polyccl_trace *trace, char **text, size_t *length) {
 
 static void what_is_written_reads_back(void **state) {
   (void)state;
-  polyccl_trace *trace = make_trace(), *again = NULL;
+  polyccl_trace *trace = sample_trace(), *again = NULL;
   char *first = NULL, *second = NULL;
   size_t first_length = 0, second_length = 0;
   write(trace, &first, &first_length);
@@ -121,7 +83,7 @@ static void what_is_written_reads_back(void **state) {
 
 static void events_have_what_viewers_need(void **state) {
   (void)state;
-  polyccl_trace *trace = make_trace();
+  polyccl_trace *trace = sample_trace();
   char *text = NULL;
   size_t length = 0;
   write(trace, &text, &length);
@@ -162,7 +124,7 @@ static void events_outside_the_plan_are_refused(void **state) {
       {{.begin = 2, .end = 1}, "trace: rank 0, thread block 0, step 0: bad event (state 0, micro-batch 0, 2 to 1 us)"},
       {{.batch = -1}, "trace: rank 0, thread block 0, step 0: bad event (state 0, micro-batch -1, 0 to 0 us)"},
   };
-  polyccl_plan *plan = make_plan();
+  polyccl_plan *plan = sample_plan();
   polyccl_trace *trace = NULL;
   assert_int_equal(polyccl_trace_create(plan, "measured", &trace), POLYCCL_SUCCESS);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -228,7 +190,7 @@ static void bad_files_are_named_by_their_line(void **state) {
 /* Every prefix of a trace is refused, without a crash. */
 static void cut_files_are_refused(void **state) {
   (void)state;
-  polyccl_trace *trace = make_trace(), *cut = NULL;
+  polyccl_trace *trace = sample_trace(), *cut = NULL;
   char *text = NULL;
   size_t length = 0;
   write(trace, &text, &length);

@@ -1,0 +1,268 @@
+/* polyccl view PLAN|PROGRAM: a page or pictures for papers, of a plan, a simulation or a trace. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/topology.h>
+#include <polyccl/trace.h>
+
+#include "base/options.h"
+#include "output.h"
+#include "plan_args.h"
+#include "tools.h"
+#include "view/page.h"
+#include "view/pictures.h"
+
+enum { MOST_FACTS = 12 };
+
+typedef struct view_args {
+  pccl_program_args program;
+  const char *topology, *trace_in, *trace_out, *output;
+  uint64_t bytes;
+  int protocol; /* -1: the plan's */
+  int micro_batches;
+  bool svg;
+  int chunk, rank; /* -1: not given */
+} view_args;
+
+typedef struct viewed {
+  polyccl_plan *plan;
+  polyccl_trace *simulated, *measured;
+  pccl_fact facts[MOST_FACTS];
+  size_t fact_count;
+} viewed;
+
+/* ---- arguments ---- */
+
+/* "--name value" or "--name=value"; NULL: argument *at is something else, "" where the value is missing. */
+static const char *value_of(const char *name, int argc, char **argv, int *at) {
+  size_t length = strlen(name);
+  if (strncmp(argv[*at], name, length) != 0) {
+    return NULL;
+  }
+  if (argv[*at][length] == '=') {
+    return argv[*at] + length + 1;
+  }
+  if (argv[*at][length] != '\0') {
+    return NULL;
+  }
+  return *at + 1 < argc ? argv[++*at] : "";
+}
+
+static bool parse_natural(const char *text, int *number) {
+  char *end;
+  long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || text[0] < '0' || text[0] > '9' || value > 1 << 30) {
+    return false;
+  }
+  *number = (int)value;
+  return true;
+}
+
+static int take_number(const char *option, const char *value, int *number) {
+  return parse_natural(value, number) ? PCCL_EXIT_OK
+                                      : pccl_tool_usage("view", "%s wants a number from 0, not \"%s\"", option, value);
+}
+
+static int take_path(const char *option, const char *value, const char **path) {
+  *path = value;
+  return *value != '\0' ? PCCL_EXIT_OK : pccl_tool_usage("view", "%s wants a value", option);
+}
+
+/* One option; -1: not an option of this command. */
+static int take_option(view_args *args, int argc, char **argv, int *at) {
+  const char *value;
+  if (strcmp(argv[*at], "--svg") == 0) {
+    args->svg = true;
+    return PCCL_EXIT_OK;
+  }
+  if ((value = value_of("--topology", argc, argv, at)) != NULL) {
+    return take_path("--topology", value, &args->topology);
+  }
+  if ((value = value_of("--trace-in", argc, argv, at)) != NULL) {
+    return take_path("--trace-in", value, &args->trace_in);
+  }
+  if ((value = value_of("--trace", argc, argv, at)) != NULL) {
+    return take_path("--trace", value, &args->trace_out);
+  }
+  if ((value = value_of("-o", argc, argv, at)) != NULL) {
+    return take_path("-o", value, &args->output);
+  }
+  if ((value = value_of("--chunk", argc, argv, at)) != NULL) {
+    return take_number("--chunk", value, &args->chunk);
+  }
+  if ((value = value_of("--rank", argc, argv, at)) != NULL) {
+    return take_number("--rank", value, &args->rank);
+  }
+  if ((value = value_of("--micro-batches", argc, argv, at)) != NULL) {
+    return take_number("--micro-batches", value, &args->micro_batches);
+  }
+  if ((value = value_of("--size", argc, argv, at)) != NULL) {
+    return pccl_parse_size(value, &args->bytes)
+               ? PCCL_EXIT_OK
+               : pccl_tool_usage("view", "--size wants bytes, as 64k or 1g, not \"%s\"", value);
+  }
+  if ((value = value_of("--protocol", argc, argv, at)) != NULL) {
+    polyccl_protocol protocol = POLYCCL_SIMPLE;
+    polyccl_result result = polyccl_protocol_parse(value, &protocol);
+    args->protocol = (int)protocol;
+    return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
+  }
+  return -1;
+}
+
+/* What belongs together. */
+static int check_args(const view_args *args) {
+  if (args->program.path == NULL && args->trace_in == NULL) {
+    return pccl_tool_usage("view", "which plan, program or trace? (polyccl view PLAN|PROGRAM ... or --trace-in FILE)");
+  }
+  if (args->program.path == NULL && (args->topology != NULL || args->chunk >= 0)) {
+    return pccl_tool_usage("view", "%s needs a plan or a program", args->topology != NULL ? "--topology" : "--chunk");
+  }
+  if (!args->svg && (args->chunk >= 0 || args->rank >= 0)) {
+    return pccl_tool_usage("view", "%s goes with --svg", args->chunk >= 0 ? "--chunk" : "--rank");
+  }
+  if (args->chunk >= 0 && args->rank >= 0) {
+    return pccl_tool_usage("view", "--chunk and --rank are two pictures: choose one");
+  }
+  if (args->trace_out != NULL && args->topology == NULL) {
+    return pccl_tool_usage("view", "--trace writes what was simulated: it needs --topology");
+  }
+  if (!args->svg && args->topology == NULL && args->trace_in == NULL) {
+    return pccl_tool_usage("view",
+                           "a page shows times: --topology T (ndv4:2, host, ...) or --trace-in FILE; "
+                           "--svg draws a plan without times");
+  }
+  return PCCL_EXIT_OK;
+}
+
+static int parse(view_args *args, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    const char *error = NULL;
+    int status = take_option(args, argc, argv, &i);
+    if (status > 0) {
+      return status;
+    }
+    if (status == PCCL_EXIT_OK) {
+      continue;
+    }
+    if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
+      return pccl_tool_usage("view", "unexpected argument \"%s\"", argv[i]);
+    }
+    if (error != NULL) {
+      return pccl_tool_usage("view", "%s", error);
+    }
+  }
+  return check_args(args);
+}
+
+/* ---- what is shown ---- */
+
+__attribute__((format(printf, 3, 4))) static void add_fact(viewed *v, const char *term, const char *format, ...) {
+  if (v->fact_count < MOST_FACTS) {
+    pccl_fact *fact = &v->facts[v->fact_count++];
+    va_list arguments;
+    va_start(arguments, format);
+    snprintf(fact->term, sizeof fact->term, "%s", term);
+    vsnprintf(fact->text, sizeof fact->text, format, arguments);
+    va_end(arguments);
+  }
+}
+
+static void add_plan_facts(viewed *v, const polyccl_plan *plan) {
+  add_fact(v, "collective", "%s", polyccl_collective_name(plan->collective));
+  add_fact(v, "ranks", "%d", plan->ranks);
+  add_fact(v, "steps", "%zu", plan->steps);
+}
+
+static int load(const view_args *args, viewed *v) {
+  polyccl_result result = POLYCCL_SUCCESS;
+  if (args->program.path != NULL) {
+    result = pccl_plan_args_load(&args->program, &v->plan);
+    if (result == POLYCCL_SUCCESS) {
+      add_plan_facts(v, v->plan);
+    }
+  }
+  if (result == POLYCCL_SUCCESS && args->trace_in != NULL) {
+    result = polyccl_trace_read(args->trace_in, &v->measured);
+  }
+  return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
+}
+
+/* ---- writing ---- */
+
+static polyccl_result draw(const view_args *args, const viewed *v, pccl_svg *svg) {
+  const polyccl_trace *trace = v->simulated != NULL ? v->simulated : v->measured;
+  if (args->chunk >= 0) {
+    return pccl_picture_route(svg, v->plan, args->chunk);
+  }
+  return trace != NULL ? pccl_picture_timeline(svg, trace, args->rank) : pccl_picture_plan(svg, v->plan, args->rank);
+}
+
+static polyccl_result write_page(const viewed *v, FILE *to) {
+  const polyccl_trace *traces[2];
+  size_t count = 0;
+  if (v->simulated != NULL) {
+    traces[count++] = v->simulated;
+  }
+  if (v->measured != NULL) {
+    traces[count++] = v->measured;
+  }
+  const char *name = v->plan != NULL ? v->plan->name : v->measured->name;
+  return pccl_page_write(name != NULL && name[0] != '\0' ? name : "polyccl", v->facts, v->fact_count, traces, count,
+                         to);
+}
+
+static int write_picture(const view_args *args, const viewed *v) {
+  pccl_svg svg = {0};
+  polyccl_result result = args->svg ? draw(args, v, &svg) : POLYCCL_SUCCESS;
+  pccl_output output;
+  int status =
+      result == POLYCCL_SUCCESS ? pccl_output_open(&output, "view", args->output) : pccl_tool_failed("view", result);
+  if (status == PCCL_EXIT_OK) {
+    if (args->svg) {
+      fwrite(svg.out.data, 1, svg.out.len, output.file);
+    } else {
+      result = write_page(v, output.file);
+      status = result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
+    }
+    status = pccl_output_close(&output, status);
+  }
+  pccl_text_free(&svg.out);
+  return status;
+}
+
+static int write_trace(const view_args *args, const viewed *v) {
+  pccl_output output;
+  int status = pccl_output_open(&output, "view", args->trace_out);
+  if (status == PCCL_EXIT_OK) {
+    polyccl_result result = polyccl_trace_write(v->simulated, output.file);
+    status = pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result));
+  }
+  return status;
+}
+
+/* --trace alone is only the trace. */
+static int write_all(const view_args *args, const viewed *v) {
+  int status = args->trace_out != NULL ? write_trace(args, v) : PCCL_EXIT_OK;
+  bool picture = args->svg || args->output != NULL || args->trace_out == NULL;
+  return status == PCCL_EXIT_OK && picture ? write_picture(args, v) : status;
+}
+
+int pccl_tool_view(int argc, char **argv) {
+  view_args args = {.bytes = 1 << 20, .protocol = -1, .chunk = -1, .rank = -1};
+  viewed v = {0};
+  int status = parse(&args, argc, argv);
+  if (status == PCCL_EXIT_OK) {
+    status = load(&args, &v);
+  }
+  if (status == PCCL_EXIT_OK) {
+    status = write_all(&args, &v);
+  }
+  polyccl_plan_destroy(v.plan);
+  polyccl_trace_destroy(v.simulated);
+  polyccl_trace_destroy(v.measured);
+  pccl_program_args_free(&args.program);
+  return status;
+}
