@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,8 @@ const char *pccl_lua_describe(lua_State *lua, int at, char *text, size_t bytes) 
       if (lua_isinteger(lua, at)) {
         snprintf(text, bytes, "%lld", (long long)lua_tointeger(lua, at));
       } else {
-        snprintf(text, bytes, "%.14g", lua_tonumber(lua, at));
+        lua_Number number = lua_tonumber(lua, at);
+        snprintf(text, bytes, "%.14g", isnan(number) ? (lua_Number)NAN : number); /* without the sign of a NaN */
       }
       return text;
     case LUA_TSTRING: snprintf(text, bytes, "the text \"%.40s\"", lua_tostring(lua, at)); return text;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "language/arguments.h"
 #include "language/loader.h"
+#include "program/collective.h"
 
 polyccl_program *pccl_loader_program(lua_State *lua, const char *function) {
   pccl_loader *loader = pccl_loader_of(lua);
@@ -153,6 +154,19 @@ static void declare_post(lua_State *lua, polyccl_program *program, int function,
 
 /* ---- the functions ---- */
 
+/* The builder keeps a word for every chunk of every rank. */
+static void account_for(lua_State *lua, const polyccl_program_config *config) {
+  pccl_collective_spec spec = {.kind = config->collective,
+                               .ranks = config->ranks,
+                               .chunks = config->chunks,
+                               .chunks_out = config->chunks_out,
+                               .inplace = config->inplace,
+                               .root = config->root,
+                               .peer = config->peer};
+  pccl_lua_check(lua, pccl_collective_validate(&spec), false);
+  pccl_sandbox_account(lua, sizeof(uint64_t) * (size_t)pccl_collective_cells(&spec) * (size_t)config->ranks);
+}
+
 static int declare(lua_State *lua) {
   pccl_loader *loader = pccl_loader_of(lua);
   polyccl_collective collective = (polyccl_collective)lua_tointeger(lua, lua_upvalueindex(1));
@@ -175,12 +189,12 @@ static int declare(lua_State *lua) {
     return pccl_lua_fail(lua, "custom: post is missing: a function(rank, chunk) that says what must be there");
   }
   config.name = config.name != NULL ? config.name : loader->name;
+  account_for(lua, &config);
   polyccl_program *program = NULL;
   pccl_lua_check(lua, polyccl_program_create(&config, &program), false);
   loader->program = program;
   polyccl_location at = pccl_sandbox_where(lua);
   snprintf(loader->declared, sizeof loader->declared, "%s:%d", at.file != NULL ? at.file : "?", at.line);
-  pccl_sandbox_account(lua, sizeof(uint64_t) * (size_t)config.ranks * (size_t)config.chunks);
   if (pre != 0) {
     declare_pre(lua, program, pre, config.ranks, config.chunks);
   }

@@ -27,6 +27,14 @@ bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t l
   lua_pushfstring(lua, name[0] == '=' ? "%s" : "@%s", name);
   int status = luaL_loadbufferx(lua, text, length, lua_tostring(lua, -1), "t");
   lua_remove(lua, -2);
+  /* "C stack overflow" comes without a place. */
+  if (status == LUA_ERRSYNTAX || status == LUA_ERRRUN) {
+    const char *message = lua_tostring(lua, -1);
+    if (strchr(message, ':') == NULL) {
+      lua_pushfstring(lua, "%s: %s (nested too deeply)", name, message);
+      lua_remove(lua, -2);
+    }
+  }
   if (status == LUA_ERRMEM) { /* may not be caught */
     pccl_sandbox *box = pccl_sandbox_of(lua);
     box->stop = box->refused;

@@ -19,8 +19,12 @@ static int caught(lua_State *lua, int status, int first, int scopes) {
   if (box->stop != PCCL_STOP_NONE) {
     return lua_error(lua);
   }
-  if (status != LUA_OK && box->close_scopes != NULL) {
-    box->close_scopes(lua, scopes);
+  if (status != LUA_OK) {
+    enum { PRICE = 10000 }; /* Lua walks the whole stack to take it down */
+    pccl_sandbox_charge(lua, PRICE);
+    if (box->close_scopes != NULL) {
+      box->close_scopes(lua, scopes);
+    }
   }
   lua_pushboolean(lua, status == LUA_OK);
   lua_insert(lua, first);

@@ -95,11 +95,14 @@ static int safe_gsub(lua_State *lua) {
 static int safe_rep(lua_State *lua) {
   size_t length = 0, separator = 0;
   luaL_checklstring(lua, 1, &length);
-  luaL_checkinteger(lua, 2);
+  lua_Integer times_wanted = luaL_checkinteger(lua, 2);
   luaL_optlstring(lua, 3, "", &separator);
-  if (length == 0 && separator == 0) { /* would still count to n */
+  if (length + separator == 0) { /* Lua would still count to n */
     lua_pushliteral(lua, "");
     return 1;
+  }
+  if (times_wanted > 0) {
+    pccl_sandbox_string(lua, (size_t)times(length + separator, (uint64_t)times_wanted));
   }
   return call_original(lua);
 }

@@ -39,6 +39,9 @@ polyccl_location pccl_sandbox_where(lua_State *lua) {
 
 /* Neither allocates nor raises: the allocator calls it. */
 static void note_place(pccl_sandbox *box) {
+  if (box->lua == NULL || box->stop != PCCL_STOP_NONE) { /* the first place counts */
+    return;
+  }
   polyccl_location at = pccl_sandbox_where(box->lua);
   snprintf(box->file, sizeof box->file, "%s", at.file != NULL ? at.file : "");
   box->line = at.line;
@@ -46,9 +49,7 @@ static void note_place(pccl_sandbox *box) {
 
 static void *refuse(pccl_sandbox *box, pccl_stop why) {
   box->refused = why;
-  if (box->lua != NULL) {
-    note_place(box);
-  }
+  note_place(box);
   return NULL;
 }
 
@@ -83,11 +84,17 @@ static void *allocate(void *context, void *block, size_t old_size, size_t new_si
 
 static _Noreturn void stop(lua_State *lua, pccl_stop why) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
-  box->stop = why;
   note_place(box);
+  box->stop = why;
   lua_pushliteral(lua, "stopped");
   lua_error(lua);
   abort(); /* not reached: lua_error does not return, but is not declared so */
+}
+
+void pccl_sandbox_string(lua_State *lua, size_t length) {
+  if (length > MAX_STRING) {
+    stop(lua, PCCL_STOP_STRING);
+  }
 }
 
 void pccl_sandbox_charge(lua_State *lua, uint64_t instructions) {
@@ -191,29 +198,59 @@ static polyccl_result stopped(pccl_sandbox *box, pccl_stop why) {
   return pccl_fail(POLYCCL_ERROR_INTERNAL, "a program was stopped for no reason");
 }
 
-/* Adds to an error that a helper raised the line of the program that called it. */
+/* The length of "file" where the message begins with "file:line: ", else 0. */
+static size_t place_length(const char *message) {
+  size_t file = strcspn(message, ":");
+  size_t digits = message[file] == ':' ? strspn(message + file + 1, "0123456789") : 0;
+  return digits > 0 && message[file + 1 + digits] == ':' ? file : 0;
+}
+
+/* Lua shortens long paths at the front; the author's own spelling is put back. */
+static void lengthen_path(lua_State *lua, const lua_Debug *frame) {
+  const char *message = lua_tostring(lua, 1);
+  size_t length = strlen(frame->short_src);
+  if (strncmp(message, frame->short_src, length) == 0 && message[length] == ':' &&
+      strcmp(frame->short_src, frame->source + 1) != 0) {
+    lua_pushfstring(lua, "%s%s", frame->source + 1, message + length);
+    lua_replace(lua, 1);
+  }
+}
+
+/* Completes an error where it is raised: puts the author's line in front if it has none, and behind it the line of the
+ * program if a helper raised it. */
 static int explain(lua_State *lua) {
   if (pccl_sandbox_of(lua)->stop != PCCL_STOP_NONE) {
     return 1;
   }
   if (lua_type(lua, 1) != LUA_TSTRING) {
-    polyccl_location at = pccl_sandbox_where(lua);
-    lua_pushfstring(lua, "%s:%d: error with a value that is no text (%s)", at.file != NULL ? at.file : "?", at.line,
-                    luaL_typename(lua, 1));
-    return 1;
+    lua_pushfstring(lua, "error with a value that is no text (%s)", luaL_typename(lua, 1));
+    lua_replace(lua, 1);
   }
-  polyccl_location inner = pccl_sandbox_where(lua), outer = inner;
+  enum { MOST_LEVELS = 100 }; /* lua_getstack() counts its way from the top */
+  polyccl_location inner = {NULL, 0}, outer = {NULL, 0};
   lua_Debug frame;
-  for (int level = 0; lua_getstack(lua, level, &frame); level++) {
+  for (int level = 0; level < MOST_LEVELS && lua_getstack(lua, level, &frame); level++) {
     lua_getinfo(lua, "Sl", &frame);
     if (frame.currentline > 0 && frame.source[0] == '@') {
       outer = (polyccl_location){frame.source + 1, frame.currentline};
+      inner = inner.file == NULL ? outer : inner;
+      lengthen_path(lua, &frame);
     }
   }
-  if (inner.file == NULL || strcmp(inner.file, outer.file) == 0) {
+  if (inner.file == NULL) {
     return 1;
   }
-  lua_pushfstring(lua, "%s (called from %s:%d)", lua_tostring(lua, 1), outer.file, outer.line);
+  if (place_length(lua_tostring(lua, 1)) == 0) {
+    lua_pushfstring(lua, "%s:%d: %s", inner.file, inner.line, lua_tostring(lua, 1));
+    lua_replace(lua, 1);
+  }
+  size_t length = strlen(outer.file);
+  const char *message = lua_tostring(lua, 1);
+  if (strncmp(message, outer.file, length) != 0 || message[length] != ':') {
+    lua_pushfstring(lua, "%s (called from %s:%d)", message, outer.file, outer.line);
+    lua_replace(lua, 1);
+  }
+  lua_settop(lua, 1);
   return 1;
 }
 

@@ -52,6 +52,8 @@ polyccl_result pccl_sandbox_call(pccl_sandbox *box, int arguments);
 
 /* Pays for work done in C; raises when the budget is spent. */
 void pccl_sandbox_charge(lua_State *lua, uint64_t instructions);
+/* Raises when a string of this length may not be made. */
+void pccl_sandbox_string(lua_State *lua, size_t length);
 /* Counts bytes that the program holds outside Lua; raises when there are too many. */
 void pccl_sandbox_account(lua_State *lua, size_t bytes);
 /* Raises an error that pcall does not catch; the message is polyccl_last_error(). */

@@ -32,6 +32,19 @@ typedef struct test_case {
   int param_count, env_count, expect_count;
 } test_case;
 
+static int failures;
+
+/* Says what is wrong and goes on with the next case. */
+static void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void report(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  failures++;
+}
+
 /* The text after `key` in a line that starts with it. */
 static bool take(const char *line, size_t length, const char *key, char *out) {
   size_t skip = strlen(key);
@@ -61,7 +74,7 @@ static void read_line(test_case *test, const char *line, size_t length) {
   } else if (take(line, length, "--- case:", text)) {
     strcpy(test->name, text);
   } else if (length > 9 && strncmp(line, "-- expect", 9) == 0) {
-    fail_msg("unknown expectation: %.*s", (int)length, line);
+    report("unknown expectation: %.*s", (int)length, line);
   }
 }
 
@@ -95,7 +108,7 @@ static void compare_summary(const char *file, const test_case *test, const polyc
       char wanted[LINE_BYTES + 8];
       snprintf(wanted, sizeof wanted, ", %s, ", piece + strspn(piece, " "));
       if (strcmp(wanted, ", right, ") != 0 && strstr(all, wanted) == NULL) {
-        fail_msg("%s (%s): expected \"%s\" in%s", file, test->name, wanted, all);
+        report("%s (%s): expected \"%s\" in%s", file, test->name, wanted, all);
       }
     }
   }
@@ -106,7 +119,7 @@ static void compare_error(const char *file, const test_case *test) {
   bool anywhere = strncmp(test->error, "...", 3) == 0;
   bool same = anywhere ? strstr(got, test->error + 3) != NULL : strncmp(got, test->error, strlen(test->error)) == 0;
   if (!same) {
-    fail_msg("%s (%s):\n  expected error %s\n  got            %s", file, test->name, test->error, got);
+    report("%s (%s):\n  expected error %s\n  got            %s", file, test->name, test->error, got);
   }
 }
 
@@ -122,7 +135,7 @@ static void run_case(const char *file, const test_case *test, const char *text, 
   }
   bool expects_error = test->error[0] != '\0';
   if (!expects_error && test->expect_count == 0) {
-    fail_msg("%s (%s): nothing is expected", file, test->name);
+    report("%s (%s): nothing is expected", file, test->name);
   }
   set_env(test, true);
   polyccl_program *program = NULL;
@@ -136,11 +149,11 @@ static void run_case(const char *file, const test_case *test, const char *text, 
   }
   set_env(test, false);
   if (expects_error && result == POLYCCL_SUCCESS) {
-    fail_msg("%s (%s): no error, expected %s", file, test->name, test->error);
+    report("%s (%s): no error, expected %s", file, test->name, test->error);
   } else if (expects_error) {
     compare_error(file, test);
   } else if (result != POLYCCL_SUCCESS) {
-    fail_msg("%s (%s): %s", file, test->name, polyccl_last_error());
+    report("%s (%s): %s", file, test->name, polyccl_last_error());
   } else {
     compare_summary(file, test, program, &summary);
   }
@@ -205,6 +218,7 @@ static void programs_do_as_they_say(void **state) {
   free(entries);
   print_message("%d cases\n", cases);
   assert_true(cases > 0);
+  assert_int_equal(failures, 0);
 }
 
 int main(int argc, char **argv) {
