@@ -1,7 +1,9 @@
 /* order: one order of all nodes, by depth, then the longest work behind, that keeps every dependency and every
  * connection's FIFO: a receive is placed only when its message is the oldest on its connection. Every thread block runs
- * its nodes in this order, so with enough credits the order itself is an execution, and there is no deadlock. Where
- * dependencies contradict the FIFO, the message that is stuck moves to a channel of its own. */
+ * its nodes in this order, so the order itself is an execution, and there is no deadlock with as many credits as it
+ * takes. It takes few: a send waits for one while anything else can go on, and one that starts a route leaves the last
+ * credit to those that pass on, or a ring of full connections could not move (bubble flow control). Where dependencies
+ * contradict the FIFO, the message that is stuck moves to a channel of its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +11,16 @@
 #include "base/map.h"
 #include "compiler/ir.h"
 
-enum { MOST_TRIES = 64, MOST_CHANNELS = 1 << 15 };
+/* FIRST_CREDITS: the shallowest FIFO there is (Simple in MSCCL), and the least for a ring on one channel. */
+enum { MOST_TRIES = 64, MOST_CHANNELS = 1 << 15, FIRST_CREDITS = 2 };
 
 typedef struct queue {
   int32_t head, tail; /* nodes that receive, linked by next_in_queue; -1: empty */
+  int32_t in_flight;
+  int32_t held; /* nodes that lack but a credit to send, linked by next_held; -1: none */
 } queue;
+
+static const queue empty_queue = {-1, -1, 0, -1};
 
 typedef struct scheduler {
   pccl_ir *ir;
@@ -22,6 +29,9 @@ typedef struct scheduler {
   int32_t *succ;
   int32_t *connection;    /* [nodes] of the message that a node receives, or -1 */
   int32_t *next_in_queue; /* [nodes] */
+  int32_t *next_held;     /* [nodes] */
+  int32_t credits;        /* of every connection */
+  size_t held;            /* nodes that are held */
   PCCL_VEC(queue) queues;
   PCCL_VEC(int32_t) heap;
   pccl_map connections;
@@ -85,7 +95,7 @@ static polyccl_result find_connections(scheduler *s) {
         ((uint64_t)node->channel << 32) | ((uint64_t)s->ir->nodes.data[node->from].rank << 16) | (uint64_t)node->rank;
     bool is_new;
     uint64_t *slot = pccl_map_put(&s->connections, key, s->queues.len, &is_new);
-    if (slot == NULL || (is_new && !pccl_vec_push(&s->queues, (queue){-1, -1}))) {
+    if (slot == NULL || (is_new && !pccl_vec_push(&s->queues, empty_queue))) {
       return pccl_no_memory("the compiler");
     }
     s->connection[i] = (int32_t)*slot;
@@ -129,12 +139,50 @@ static bool release(scheduler *s, int32_t node) {
   return --s->waiting_for[node] > 0 || !at_head(s, node) || heap_push(s, node);
 }
 
+/* Puts a node aside that has no credit to send; false when it has one, or sends nothing. */
+static bool hold(scheduler *s, int32_t number) {
+  const pccl_node *node = &s->ir->nodes.data[number];
+  if (node->to < 0) {
+    return false;
+  }
+  queue *out = &s->queues.data[s->connection[node->to]];
+  if (out->in_flight < (node->from >= 0 ? s->credits : s->credits - 1)) {
+    return false;
+  }
+  s->next_held[number] = out->held;
+  out->held = number;
+  s->held++;
+  return true;
+}
+
+static bool let_go(scheduler *s, queue *out) {
+  for (; out->held >= 0; out->held = s->next_held[out->held]) {
+    s->held--;
+    if (!heap_push(s, out->held)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Nothing goes on: a credit more for every connection. */
+static bool add_credit(scheduler *s) {
+  bool ok = true;
+  s->credits++;
+  for (size_t i = 0; i < s->queues.len && ok; i++) {
+    ok = let_go(s, &s->queues.data[i]);
+  }
+  return ok;
+}
+
 static bool place(scheduler *s, int32_t number) {
   const pccl_node *node = &s->ir->nodes.data[number];
   bool ok = pccl_vec_push(&s->ir->order, number);
   if (node->from >= 0) {
     queue *in = &s->queues.data[s->connection[number]];
     in->head = s->next_in_queue[number];
+    in->in_flight--;
+    ok = ok && let_go(s, in);
     if (in->head >= 0 && s->waiting_for[in->head] == 0) {
       ok = ok && heap_push(s, in->head);
     }
@@ -148,6 +196,7 @@ static bool place(scheduler *s, int32_t number) {
       s->next_in_queue[out->tail] = node->to;
     }
     out->tail = node->to;
+    out->in_flight++;
     ok = ok && release(s, node->to);
   }
   for (int32_t k = s->first_succ[number]; ok && k < s->first_succ[number + 1]; k++) {
@@ -162,8 +211,10 @@ static polyccl_result place_all(scheduler *s, bool *stuck) {
   size_t live = 0;
   ir->order.len = 0;
   s->heap.len = 0;
+  s->credits = FIRST_CREDITS;
+  s->held = 0;
   for (size_t i = 0; i < s->queues.len; i++) {
-    s->queues.data[i] = (queue){-1, -1};
+    s->queues.data[i] = empty_queue;
   }
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *node = &ir->nodes.data[i];
@@ -175,8 +226,10 @@ static polyccl_result place_all(scheduler *s, bool *stuck) {
       }
     }
   }
-  while (s->heap.len > 0) {
-    if (!place(s, heap_pop(s))) {
+  while (s->heap.len > 0 || s->held > 0) {
+    int32_t node = s->heap.len > 0 ? heap_pop(s) : -1;
+    bool ok = node < 0 ? add_credit(s) : hold(s, node) || place(s, node);
+    if (!ok) {
       return pccl_no_memory("the compiler");
     }
   }
@@ -262,9 +315,11 @@ polyccl_result pccl_pass_order(pccl_ir *ir) {
                  .waiting_for = pccl_array(count, sizeof *s.waiting_for),
                  .first_succ = pccl_array(count + 1, sizeof *s.first_succ),
                  .connection = pccl_array(count, sizeof *s.connection),
-                 .next_in_queue = pccl_array(count, sizeof *s.next_in_queue)};
+                 .next_in_queue = pccl_array(count, sizeof *s.next_in_queue),
+                 .next_held = pccl_array(count, sizeof *s.next_held)};
   polyccl_result result = POLYCCL_ERROR_MEMORY;
-  if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL) {
+  if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL &&
+      s.next_held != NULL) {
     result = order(&s);
   } else {
     result = pccl_no_memory("the compiler");
@@ -274,6 +329,7 @@ polyccl_result pccl_pass_order(pccl_ir *ir) {
   free(s.succ);
   free(s.connection);
   free(s.next_in_queue);
+  free(s.next_held);
   pccl_vec_free(&s.queues);
   pccl_vec_free(&s.heap);
   pccl_map_free(&s.connections);

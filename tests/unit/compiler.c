@@ -284,10 +284,32 @@ static void parallelize_cuts_only_its_scope(void **state) {
   polyccl_plan_destroy(plan);
 }
 
+/* Every rank starts `rounds` chunks on a ring that also passes on those of others; two slots per connection do. */
+static void rings_that_share_a_channel_need_two_slots(void **state) {
+  (void)state;
+  enum { RANKS = 4, ROUNDS = 6 };
+  polyccl_program *p = make((polyccl_program_config){
+      .collective = POLYCCL_ALLREDUCE, .ranks = RANKS, .chunks = RANKS * ROUNDS, .inplace = true});
+  for (int c = 0; c < RANKS * ROUNDS; c++) {
+    polyccl_ref sum = take(p, c % RANKS, POLYCCL_INPUT, c, 1);
+    for (int s = 1; s < RANKS; s++) {
+      sum = reduce(p, take(p, (c + s) % RANKS, POLYCCL_INPUT, c, 1), sum);
+    }
+    for (int s = 1; s < RANKS; s++) {
+      sum = copy(p, sum, (sum.rank + 1) % RANKS, -1, -1);
+    }
+  }
+  polyccl_plan *plan = compile(p, POLYCCL_AS_WRITTEN);
+  assert_int_equal(plan->tbs, RANKS);
+  assert_int_equal(plan->fifo_depth, 2);
+  polyccl_plan_destroy(plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forwarding_is_fused),
       cmocka_unit_test(a_ring_is_one_thread_block_per_rank),
+      cmocka_unit_test(rings_that_share_a_channel_need_two_slots),
       cmocka_unit_test(instances_use_their_own_channels),
       cmocka_unit_test(out_of_place_reads_the_input_and_keeps_it),
       cmocka_unit_test(an_untouched_block_is_copied_out_of_place),
