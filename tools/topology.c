@@ -43,6 +43,8 @@ int pccl_tool_topology(int argc, char **argv) {
       return list_machines();
     } else if (strcmp(argv[i], "--json") == 0) {
       write = polyccl_topology_write_json;
+    } else if (strcmp(argv[i], "--svg") == 0) {
+      write = polyccl_topology_write_svg;
     } else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) {
       path = argv[++i];
     } else if (argv[i][0] == '-' || spec != NULL) {

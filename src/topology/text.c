@@ -12,8 +12,10 @@ static void write_models(const polyccl_topology *t, pccl_text *out) {
     pccl_text_add(out,
                   "model %s: vendor %s, memory %g GB/s, reduces at %g GB/s a thread block, at most %d thread blocks",
                   m->name, m->vendor, m->local_bandwidth, m->reduce_bandwidth, (int)m->max_thread_blocks);
-    pccl_text_add(out, m->concurrent_blocks > 0 ? " (%d at once)%s\n" : "%.0d%s\n", (int)m->concurrent_blocks,
-                  m->by_reference ? ", messages by reference" : "");
+    if (m->concurrent_blocks > 0) {
+      pccl_text_add(out, " (%d at once)", (int)m->concurrent_blocks);
+    }
+    pccl_text_add(out, m->by_reference ? ", messages by reference\n" : "\n");
     for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
       const polyccl_protocol_model *q = &m->protocol[p];
       pccl_text_add(out,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <expat.h>
 #include <pthread.h>
 
 #include <polyccl/topology.h>
@@ -247,6 +248,42 @@ static void json_reads_back_equal(void **state) {
   }
 }
 
+static void XMLCALL count_groups(void *count, const char *name, const char **attributes) {
+  (void)attributes;
+  *(int *)count += strcmp(name, "g") == 0;
+}
+
+/* Pictures are well-formed whatever the names are, and show every node and link of a small topology once. */
+static void pictures_are_well_formed(void **state) {
+  (void)state;
+  static const char hostile[] =
+      "{\"polyccl_topology\": 1, \"name\": \"<&>'\\\"\", \"machines\": [\"]]>\"], \"nodes\": ["
+      "{\"name\": \"<a\\\"\", \"kind\": \"device\", \"machine\": \"]]>\", \"rank\": 0},"
+      "{\"name\": \"&#0;\u00e9\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\", \"kind\": \"device\", \"machine\": \"]]>\","
+      "\"rank\": 1}], \"links\": [{\"between\": [\"<a\\\"\", \"&#0;\u00e9\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\u4e2d\"],"
+      "\"bandwidth\": 1, \"latency\": 0, \"type\": \"--><!--\"}]}";
+  static const char *const specs[] = {"ndv4:2", "ring:1", "dgx2:9", "fully:70", "a100-roce:40"};
+  for (int i = -1; i < (int)(sizeof specs / sizeof specs[0]); i++) {
+    polyccl_topology *t = i < 0 ? parse(hostile) : open_topology(specs[i]);
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    assert_int_equal(polyccl_topology_write_svg(t, to), POLYCCL_SUCCESS);
+    fclose(to);
+    int groups = 0;
+    XML_Parser parser = XML_ParserCreate(NULL);
+    XML_SetUserData(parser, &groups);
+    XML_SetStartElementHandler(parser, count_groups);
+    assert_int_equal(XML_Parse(parser, text, (int)length, 1), XML_STATUS_OK);
+    XML_ParserFree(parser);
+    if (i <= 0) {
+      assert_int_equal(groups, t->nodes + t->links / 2);
+    }
+    free(text);
+    polyccl_topology_destroy(t);
+  }
+}
+
 static void *walk_all(void *argument) {
   const polyccl_topology *t = argument;
   size_t sum = 0;
@@ -285,7 +322,8 @@ int main(void) {
       cmocka_unit_test(devices_are_the_last_resort), cmocka_unit_test(overrides_reach_the_links),
       cmocka_unit_test(kinds_of_machines_join),      cmocka_unit_test(a_cable_joins_two_machines),
       cmocka_unit_test(equal_ways_are_shared_out),   cmocka_unit_test(routes_scale),
-      cmocka_unit_test(json_reads_back_equal),       cmocka_unit_test(threads_share_a_topology),
+      cmocka_unit_test(json_reads_back_equal),       cmocka_unit_test(pictures_are_well_formed),
+      cmocka_unit_test(threads_share_a_topology),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Every file under tests/topology. NAME.txt there is what `polyccl topology` prints of NAME.json or NAME.xml, else of
- * the spec in its first line; POLYCCL_WRITE_GOLDEN=1 writes them anew. Files in bad/ begin with "expect: MESSAGE" and
- * must be refused so; bad/specs holds lines "SPEC | MESSAGE". */
+/* Every file under tests/topology. NAME.txt there is what `polyccl topology` prints (NAME.svg: draws) of NAME.json or
+ * NAME.xml, else of the spec in its first line; POLYCCL_WRITE_GOLDEN=1 writes them anew. Files in bad/ begin with
+ * "expect: MESSAGE" and must be refused so; bad/specs holds lines "SPEC | MESSAGE". */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,16 +26,22 @@ static __attribute__((noinline)) char *read_text(const char *path, size_t *lengt
   return text;
 }
 
-static char *text_of(const polyccl_topology *t) {
+static bool ends_with(const char *text, const char *ending) {
+  size_t length = strlen(text), tail = strlen(ending);
+  return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static char *output_of(const polyccl_topology *t, bool svg) {
   char *text = NULL;
   size_t length;
   FILE *to = open_memstream(&text, &length);
-  assert_int_equal(polyccl_topology_write_text(t, to), POLYCCL_SUCCESS);
+  polyccl_result result = svg ? polyccl_topology_write_svg(t, to) : polyccl_topology_write_text(t, to);
+  assert_int_equal(result, POLYCCL_SUCCESS);
   fclose(to);
   return text;
 }
 
-/* The input that a golden file belongs to. */
+/* The input that a golden file belongs to: a file of its name, else the synthetic string that its text names. */
 static void find_spec(const char *golden, const char *text, char *spec, size_t size) {
   static const char *const endings[] = {"json", "xml"};
   for (int i = 0; i < 2; i++) {
@@ -44,9 +50,11 @@ static void find_spec(const char *golden, const char *text, char *spec, size_t s
       return;
     }
   }
-  assert_int_equal(strncmp(text, "topology ", 9), 0);
-  const char *end = strstr(text, ": ");
-  snprintf(spec, size, "%.*s", (int)(end - text - 9), text + 9);
+  bool svg = ends_with(golden, ".svg");
+  const char *start = strstr(text, svg ? "<title>" : "topology "), *end = strstr(text, svg ? "</title>" : ": ");
+  assert_true(start != NULL && end > start);
+  start += strlen(svg ? "<title>" : "topology ");
+  snprintf(spec, size, "%.*s", (int)(end - start), start);
 }
 
 static void check_golden(const char *path) {
@@ -58,7 +66,7 @@ static void check_golden(const char *path) {
   if (polyccl_topology_open(spec, &t) != POLYCCL_SUCCESS) {
     fail_msg("%s: %s", path, polyccl_last_error());
   }
-  char *found = text_of(t);
+  char *found = output_of(t, ends_with(path, ".svg"));
   if (getenv("POLYCCL_WRITE_GOLDEN") != NULL) {
     FILE *to = fopen(path, "w");
     fputs(found, to);
@@ -98,8 +106,7 @@ static int walk(const char *where, const char *ending, void (*check)(const char 
   int count = scandir(where, &entry, NULL, alphasort), checked = 0;
   assert_true(count > 0);
   for (int i = 0; i < count; i++) {
-    size_t length = strlen(entry[i]->d_name), tail = strlen(ending);
-    if (length > tail && strcmp(entry[i]->d_name + length - tail, ending) == 0) {
+    if (ends_with(entry[i]->d_name, ending)) {
       char *path = NULL;
       assert_true(asprintf(&path, "%s/%s", where, entry[i]->d_name) > 0);
       check(path);
@@ -115,6 +122,7 @@ static int walk(const char *where, const char *ending, void (*check)(const char 
 static void golden_files(void **state) {
   (void)state;
   assert_in_range(walk(folder, ".txt", check_golden), 8, 1000);
+  assert_in_range(walk(folder, ".svg", check_golden), 2, 1000);
 }
 
 static void bad_files(void **state) {
