@@ -18,7 +18,7 @@ seeds() {
     flows) echo tests/synth tests/synth/bad ;;
     trees) echo tests/synth tests/synth/bad ;;
     lua) echo tests/programs algorithms ;;
-    topology) ls -d tests/topologies 2>/dev/null || true ;;
+    topology) echo tests/topology tests/topology/bad ;;
   esac
 }
 
