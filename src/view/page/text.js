@@ -2,7 +2,7 @@
 
 // A time in us, with digits for the given resolution.
 function formatTime(us, resolution) {
-  const size = Math.max(Math.abs(us), 1e-9), unit = size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : [1, "us"];
+  const size = Math.max(Math.abs(us), 1e-9), unit = size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : [1, "\u00b5s"];
   const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10((resolution || size / 1000) / unit[0]))));
   return (us / unit[0]).toFixed(digits) + " " + unit[1];
 }
@@ -75,7 +75,8 @@ function describe(page, trace, record) {
   if (s.sendRank[step] >= 0) rows.push(["to", `rank ${s.sendRank[step]}, channel ${s.sendChannel[step]}`]);
   if (s.waits[step] > 0 && r.state[record] !== 3) rows.push(["after", waitsOf(trace, step).map(n => "step " + n).join(", ")]);
   const length = r.end[record] - r.begin[record];
-  rows.push(["time", `${formatTime(r.begin[record], Math.max(length / 100, 1e-4))} + ${formatTime(length)}`]);
+  const digits = Math.max(length / 100, 1e-4);
+  rows.push(["time", `${formatTime(r.begin[record], digits)} to ${formatTime(r.end[record], digits)}: ${formatTime(length)}`]);
   if (r.critical[record]) rows.push(["critical", "on the critical path"]);
   if (r.message[record] >= 0) rows.push(["sent by", stepName(trace, r.step[r.message[record]]), {go: r.message[record]}]);
   const receiver = r.state[record] === 0 && s.sendRank[step] >= 0 ? receiversOf(trace, record) : -1;
