@@ -3,7 +3,7 @@
 // A time in us, with digits for the given resolution.
 function formatTime(us, resolution) {
   const size = Math.max(Math.abs(us), 1e-9), unit = size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : [1, "\u00b5s"];
-  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10((resolution || size / 1000) / unit[0]))));
+  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10((resolution || size / 100) / unit[0]))));
   return (us / unit[0]).toFixed(digits) + " " + unit[1];
 }
 
