@@ -1,0 +1,234 @@
+/* Lays out the machine: device models in picoseconds, steps, waits, connections. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "plan/plan.h"
+#include "simulator/machine.h"
+
+polyccl_result pccl_sim_alloc(sim *s, size_t count, size_t element, void **array) {
+  if (element != 0 && count > (POLYCCL_SIM_MAX_MEMORY - s->memory) / element) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the simulation would need more than %zu GiB of memory (%llu step executions); use fewer "
+                     "micro-batches, or keep less",
+                     POLYCCL_SIM_MAX_MEMORY >> 30, (unsigned long long)s->executions);
+  }
+  void *memory = pccl_zeroed(count, element);
+  if (memory == NULL) {
+    return pccl_no_memory("the simulation");
+  }
+  s->memory += count * element;
+  *array = memory;
+  return POLYCCL_SUCCESS;
+}
+
+void pccl_sim_free(sim *s) {
+  void *arrays[] = {s->model,          s->step,      s->wait,       s->tb,          s->connection,
+                    s->slot,           s->spent,     s->rank,       s->target_end,  s->hop,
+                    s->route_resource, s->resource,  s->member,     s->flow,        s->other,
+                    s->dirty,          s->end_dirty, s->queue.heap, s->queue.place, s->ready,
+                    s->exec,           s->slot_exec, s->moments,    s->record.data, s->change.data};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    free(arrays[i]);
+  }
+}
+
+/* 1 GB/s is 1 byte per ns. */
+static sim_model model_of(const polyccl_device_model *device, polyccl_protocol protocol, double contention) {
+  const polyccl_protocol_model *p = &device->protocol[protocol];
+  double slower = p->copy_bandwidth < device->reduce_bandwidth ? p->copy_bandwidth : device->reduce_bandwidth;
+  /* Without a message no flags are written: local steps run at the plain copy rate. */
+  double local = device->protocol[POLYCCL_SIMPLE].copy_bandwidth;
+  double local_reduce = local < device->reduce_bandwidth ? local : device->reduce_bandwidth;
+  return (sim_model){.copy_cap = p->copy_bandwidth / p->efficiency / 1e3,
+                     .reduce_cap = slower / p->efficiency / 1e3,
+                     .local_cap = local / 1e3,
+                     .local_reduce_cap = local_reduce / 1e3,
+                     .wire = 1 / p->efficiency,
+                     .contention = contention >= 0 ? contention : device->contention,
+                     .cost = (int64_t)(p->step_cost * SIM_PS_PER_US + 0.5),
+                     .latency = (int64_t)(p->latency * SIM_PS_PER_US + 0.5),
+                     .network_latency = (int64_t)(p->network_latency * SIM_PS_PER_US + 0.5),
+                     .launch = (int64_t)(p->launch_cost * SIM_PS_PER_US + 0.5)};
+}
+
+static polyccl_result build_models(sim *s, polyccl_protocol protocol) {
+  PCCL_TRY(SIM_ALLOC(s, s->model, s->topology->models));
+  if (s->topology->models > UINT8_MAX) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu device models are more than the simulator's %d", s->topology->models,
+                     UINT8_MAX);
+  }
+  for (size_t m = 0; m < s->topology->models; m++) {
+    s->model[m] = model_of(&s->topology->model[m], protocol, s->options.contention);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static bool may_refer(const sim *s, const polyccl_connection *c) {
+  const polyccl_topology_rank *src = &s->topology->rank[c->src], *dst = &s->topology->rank[c->dst];
+  return s->options.protocol == POLYCCL_SIMPLE && src->machine == dst->machine &&
+         s->topology->model[src->model].by_reference && s->topology->model[dst->model].by_reference;
+}
+
+/* A connection goes by reference (its receiver moves the bytes) if all its sends are marked so. */
+static void find_references(sim *s) {
+  for (size_t i = 0; i < s->plan->connections; i++) {
+    s->connection[i].direct = may_refer(s, &s->plan->connection[i]);
+    s->connection[i].by_reference = s->connection[i].direct;
+  }
+  for (size_t i = 0; i < s->plan->steps; i++) {
+    const polyccl_step *step = &s->plan->step[i];
+    if (step->send >= 0 && (step->flags & POLYCCL_FLAG_GET) == 0) {
+      s->connection[step->send].by_reference = false;
+    }
+  }
+}
+
+static polyccl_result build_connections(sim *s) {
+  const polyccl_plan *plan = s->plan;
+  PCCL_TRY(SIM_ALLOC(s, s->connection, plan->connections));
+  int64_t slots = (int64_t)plan->connections * s->depth;
+  if (slots > INT32_MAX) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu connections of depth %d have too many slots to simulate",
+                     plan->connections, s->depth);
+  }
+  PCCL_TRY(SIM_ALLOC(s, s->slot, (size_t)slots));
+  if (s->tracing) {
+    PCCL_TRY(SIM_ALLOC(s, s->slot_exec, (size_t)slots));
+  }
+  for (size_t i = 0; i < plan->connections; i++) {
+    sim_connection *c = &s->connection[i];
+    c->src_tb = c->dst_tb = -1;
+    c->slot = (int32_t)i * s->depth;
+  }
+  find_references(s);
+  return POLYCCL_SUCCESS;
+}
+
+/* One thread block per connection and direction (docs/plan.md): the engine's counters rely on it. */
+static polyccl_result own(const sim *s, int32_t *owner, int32_t tb, int32_t connection, const char *direction) {
+  if (*owner >= 0 && *owner != tb) {
+    const polyccl_connection *c = &s->plan->connection[connection];
+    int32_t first = s->plan->rank[s->plan->tb[tb].rank].tb;
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "thread blocks %d and %d of rank %d both %s on the connection from rank %d to %d, channel %d",
+                     *owner - first, tb - first, s->plan->tb[tb].rank, direction, c->src, c->dst, c->channel);
+  }
+  *owner = tb;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result build_step(sim *s, int32_t t, int32_t index, size_t *waits, int32_t *target) {
+  const polyccl_thread_block *tb = &s->plan->tb[t];
+  const polyccl_step *from = &s->plan->step[tb->step + index];
+  const pccl_op_traits *op = &pccl_ops[from->op];
+  sim_step *to = &s->step[tb->step + index];
+  uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u);
+  bool in = false, out = false; /* the receiver fetches its message; the sender brings it */
+  if (op->receives) {
+    sim_connection *c = &s->connection[from->recv];
+    PCCL_TRY(own(s, &c->dst_tb, t, from->recv, "receive"));
+    in = c->by_reference;
+    bool put = c->direct && !c->by_reference && (from->flags & POLYCCL_FLAG_PUT) != 0;
+    kind |= put && !op->sends ? SIM_NOP : 0u; /* its message is where it belongs already */
+  }
+  if (op->sends) {
+    PCCL_TRY(own(s, &s->connection[from->send].src_tb, t, from->send, "send"));
+    out = !s->connection[from->send].by_reference;
+    kind |= !out && !op->receives ? SIM_NOP : 0u; /* says where the data are; nothing moves */
+  }
+  kind |= out ? SIM_OUT : in ? SIM_IN : 0u;
+  if (from->waits >= 1 << 24) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "a step has %d waits", from->waits);
+  }
+  *to = (sim_step){from->recv, from->send, (int32_t)*waits, -1, from->count, 0, kind & 0xff};
+  int32_t first = s->plan->rank[tb->rank].tb;
+  for (int32_t w = from->wait; w < from->wait + from->waits; w++) {
+    const polyccl_wait *wait = &s->plan->wait[w];
+    int32_t on = first + wait->tb;
+    if (on == t && wait->step < index) {
+      continue; /* its own past */
+    }
+    int32_t *place = &target[s->plan->tb[on].step + wait->step];
+    if (*place < 0) {
+      *place = (int32_t)s->targets++;
+    }
+    s->wait[(*waits)++] = (sim_wait){on, wait->step, *place};
+    to->waits++;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result build_steps(sim *s) {
+  const polyccl_plan *plan = s->plan;
+  PCCL_TRY(SIM_ALLOC(s, s->step, plan->steps));
+  PCCL_TRY(SIM_ALLOC(s, s->wait, plan->waits));
+  int32_t *target = NULL;
+  PCCL_TRY(SIM_ALLOC(s, target, plan->steps));
+  for (size_t i = 0; i < plan->steps; i++) {
+    target[i] = -1;
+  }
+  polyccl_result result = POLYCCL_SUCCESS;
+  size_t waits = 0;
+  for (int32_t t = 0; t < s->tbs && result == POLYCCL_SUCCESS; t++) {
+    for (int32_t i = 0; i < plan->tb[t].steps && result == POLYCCL_SUCCESS; i++) {
+      result = build_step(s, t, i, &waits, target);
+    }
+  }
+  for (size_t i = 0; i < plan->steps; i++) {
+    s->step[i].target = target[i];
+  }
+  free(target);
+  PCCL_TRY(result);
+  s->target_stride = s->task_major ? (size_t)s->batches : 1;
+  s->batch_stride = s->task_major ? 1 : s->targets;
+  size_t ends;
+  if (__builtin_mul_overflow(s->targets, (size_t)s->batches, &ends)) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%d micro-batches are too many to simulate", s->batches);
+  }
+  return SIM_ALLOC(s, s->target_end, ends);
+}
+
+static polyccl_result build_blocks(sim *s) {
+  PCCL_TRY(SIM_ALLOC(s, s->tb, s->plan->tbs));
+  PCCL_TRY(SIM_ALLOC(s, s->spent, s->plan->tbs));
+  PCCL_TRY(SIM_ALLOC(s, s->ready, s->plan->tbs));
+  PCCL_TRY(SIM_ALLOC(s, s->rank, (size_t)s->plan->ranks));
+  for (int r = 0; r < s->plan->ranks; r++) {
+    const polyccl_plan_rank *rank = &s->plan->rank[r];
+    int32_t model = s->topology->rank[r].model, processors = s->topology->model[model].concurrent_blocks;
+    s->rank[r] = (sim_rank){.processors = processors, .queue_head = -1, .queue_tail = -1, .memory = -1};
+    for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
+      s->tb[t] = (sim_tb){.free = s->model[model].launch,
+                          .first = s->plan->tb[t].step,
+                          .steps = s->plan->tb[t].steps,
+                          .rank = r,
+                          .waiters = -1,
+                          .next_waiter = -1,
+                          .model = (uint8_t)model,
+                          .serial = processors > 0 && processors < rank->tbs};
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_sim_build(sim *s) {
+  polyccl_protocol protocol = (polyccl_protocol)s->options.protocol;
+  PCCL_TRY(build_models(s, protocol));
+  PCCL_TRY(build_connections(s));
+  PCCL_TRY(build_steps(s));
+  PCCL_TRY(build_blocks(s));
+  PCCL_TRY(pccl_sim_find_resources(s));
+  size_t ids = (size_t)s->tbs + (size_t)s->resources;
+  PCCL_TRY(SIM_ALLOC(s, s->queue.heap, ids));
+  PCCL_TRY(SIM_ALLOC(s, s->queue.place, ids));
+  for (size_t i = 0; i < ids; i++) {
+    s->queue.place[i] = -1;
+  }
+  if ((s->options.keep & POLYCCL_SIM_CRITICAL) != 0) {
+    PCCL_TRY(SIM_ALLOC(s, s->exec, s->executions));
+  }
+  if (s->tracing) {
+    PCCL_TRY(SIM_ALLOC(s, s->moments, s->plan->tbs));
+  }
+  return POLYCCL_SUCCESS;
+}

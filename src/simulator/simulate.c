@@ -1,0 +1,130 @@
+/* polyccl_simulate(): check, lay out, run, sum up. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "plan/plan.h"
+#include "simulator/machine.h"
+
+static const uint64_t exact_executions = 4000000; /* with more, rates may be off by `rough` */
+static const double rough = 0.01;
+
+static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
+  int32_t input, output;
+  polyccl_plan_shape(plan, 0, &input, &output);
+  int32_t larger = input > output ? input : output;
+  return larger > 0 ? (double)bytes / larger : 0;
+}
+
+/* As few as make every message fit into a slot of its sender. */
+static polyccl_result default_batches(const sim *s, double chunk, int32_t *batches) {
+  double most = 1;
+  const polyccl_plan *plan = s->plan;
+  for (size_t t = 0; t < plan->tbs; t++) {
+    const polyccl_device_model *device = &s->topology->model[s->topology->rank[plan->tb[t].rank].model];
+    double slot = (double)device->protocol[s->options.protocol].slot_bytes;
+    for (int32_t i = 0; i < plan->tb[t].steps && slot > 0; i++) {
+      const polyccl_step *step = &plan->step[plan->tb[t].step + i];
+      if (step->send >= 0 && step->count * chunk / slot > most) {
+        most = step->count * chunk / slot;
+      }
+    }
+  }
+  if (most > 1 << 24) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu bytes would need %.0f micro-batches; say how many to use",
+                     (unsigned long long)s->options.bytes, ceil(most));
+  }
+  *batches = (int32_t)ceil(most - 1e-9);
+  return POLYCCL_SUCCESS;
+}
+
+static int32_t default_depth(const sim *s) {
+  int32_t depth = INT32_MAX;
+  for (int32_t r = 0; r < s->plan->ranks; r++) {
+    const polyccl_device_model *device = &s->topology->model[s->topology->rank[r].model];
+    int32_t has = device->protocol[s->options.protocol].fifo_depth;
+    depth = has < depth ? has : depth;
+  }
+  depth = depth < s->plan->fifo_depth ? s->plan->fifo_depth : depth;
+  return depth < 1 ? 1 : depth;
+}
+
+static polyccl_result resolve_options(sim *s) {
+  polyccl_sim_options *o = &s->options;
+  const polyccl_plan *plan = s->plan;
+  o->protocol = o->protocol < 0 ? (int32_t)plan->protocol : o->protocol;
+  o->order = o->order < 0 ? (int32_t)plan->order : o->order;
+  if (o->protocol >= POLYCCL_PROTOCOL_COUNT || o->order > POLYCCL_TASK_MAJOR || o->micro_batches < 0 ||
+      o->fifo_depth < 0 || o->fifo_depth > 4096) {
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "a simulation with protocol %d, order %d, %d micro-batches, depth %d: out of range", o->protocol,
+                     o->order, o->micro_batches, o->fifo_depth);
+  }
+  double chunk = chunk_bytes(plan, o->bytes);
+  if (o->micro_batches == 0) {
+    PCCL_TRY(default_batches(s, chunk, &o->micro_batches));
+  }
+  s->batches = o->micro_batches;
+  s->depth = o->fifo_depth > 0 ? o->fifo_depth : default_depth(s);
+  s->task_major = o->order == POLYCCL_TASK_MAJOR;
+  s->tile = chunk / s->batches;
+  s->tbs = (int32_t)plan->tbs;
+  for (size_t t = 0; t < plan->tbs; t++) {
+    s->executions += (uint64_t)plan->tb[t].steps * (uint64_t)s->batches;
+  }
+  s->tracing = o->keep != 0;
+  if (isnan(o->tolerance) || isnan(o->contention)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
+  }
+  s->tolerance = o->tolerance >= 0 ? o->tolerance : s->executions <= exact_executions ? 0 : rough;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_simulate(const polyccl_plan *plan, const polyccl_topology *topology,
+                                const polyccl_sim_options *options, polyccl_simulation **simulation) {
+  PCCL_TRY(pccl_sim_check(plan, topology));
+  sim s = {.plan = plan, .topology = topology};
+  s.options = options != NULL ? *options : POLYCCL_SIM_DEFAULTS;
+  PCCL_TRY(resolve_options(&s));
+  polyccl_result result = pccl_sim_build(&s);
+  if (result == POLYCCL_SUCCESS) {
+    pccl_sim_run(&s);
+    result = s.no_memory ? pccl_no_memory("the simulation's timeline") : pccl_sim_stuck(&s);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_sim_result(&s, simulation);
+  }
+  pccl_sim_free(&s);
+  return result;
+}
+
+void polyccl_simulation_destroy(polyccl_simulation *simulation) {
+  if (simulation == NULL) {
+    return;
+  }
+  free(simulation->tb);
+  free(simulation->link);
+  free(simulation->critical);
+  free(simulation->line);
+  free(simulation->record);
+  free(simulation->use);
+  free(simulation);
+}
+
+double polyccl_bus_factor(polyccl_collective collective, int ranks) {
+  double n = ranks < 1 ? 1 : ranks;
+  switch (collective) {
+    case POLYCCL_ALLREDUCE: return 2 * (n - 1) / n;
+    case POLYCCL_ALLGATHER:
+    case POLYCCL_REDUCE_SCATTER:
+    case POLYCCL_ALLTOALL:
+    case POLYCCL_GATHER:
+    case POLYCCL_SCATTER: return (n - 1) / n;
+    default: return 1;
+  }
+}
+
+const char *polyccl_sim_state_name(polyccl_sim_state state) {
+  static const char *const names[POLYCCL_SIM_STATE_COUNT] = {"busy", "wait blocks", "wait data", "wait credit", "idle"};
+  return (unsigned)state < POLYCCL_SIM_STATE_COUNT ? names[state] : NULL;
+}

@@ -1,0 +1,2 @@
+polyccl_unit_test(simulator)
+polyccl_unit_test(simulator_share)
