@@ -180,8 +180,8 @@ int main(int argc, char **argv) {
   }
   tally all = {0};
   bool fine = optind < argc;
-  for (int i = optind; i < argc && fine; i++) {
-    fine = try_file(&s, &all, argv[i]);
+  for (int i = optind; i < argc; i++) {
+    fine = try_file(&s, &all, argv[i]) && fine;
   }
   printf("%-48s %7ld mutants %7ld accepted %7ld refused, of these right %6ld (%.1f %%)\n", "all", all.mutants,
          all.accepted, all.refused, all.right, all.refused > 0 ? 100.0 * (double)all.right / (double)all.refused : 0.0);

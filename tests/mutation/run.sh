@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/mutation/run.sh [MUTANTS] [FOLDER OF PLANS OR XML]
 # Compiles every algorithm (small, in and out of place, with instances) and holds the verifier against the interpreter
-# on MUTANTS (10000) changed copies of each plan; also of the plans in the folder, where one is given. BUILD names the
+# on MUTANTS (10000) changed copies of each plan; also of the right plans in the folder, where one is given. BUILD names the
 # build folder (build/release).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -30,6 +30,10 @@ for file in algorithms/*.lua; do
   done
 done
 if [ -n "$folder" ]; then
-  cp "$folder"/*.xml "$folder"/*.plan "$work" 2>/dev/null || true
+  for file in "$folder"/*; do
+    if [ -f "$file" ] && "$build/polyccl" verify "$file" >/dev/null; then
+      cp "$file" "$work"
+    fi
+  done
 fi
 "$build/tests/mutation" -n "$mutants" "$work"/* tests/plans/right/*.plan

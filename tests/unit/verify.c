@@ -88,6 +88,55 @@ static void right_plans_are_proved(void **state) {
   assert_true(walk(POLYCCL_SOURCE_DIR "/tests/plans/right", ".plan", check_right) > 5);
 }
 
+/* ---- plans made by public tools, where they lie beside the repository or its worktrees ---- */
+
+/* The wrong ones; their own texts say "right", or stand in a folder that says "wrong". */
+static const struct {
+  const char *file, *fault[2];
+} wrong_plans[] = {
+    {"allgather_recdoubling_4r_2inst_racy.xml",
+     {"rank 0 tb 3 step 0 (send) reads output[2] and rank 0 tb 0 step 1 (recv, ", ") writes output[2]"}},
+    {"alltonext_forward_3node_1inst.xml", /* one chunk of scratch with two uses at once; half of all runs are wrong */
+     {"rank 9 tb 4 step 0 (rcs) writes scratch[0] and rank 9 tb 0 step 0 (recv, ", ") writes scratch[0]"}},
+};
+
+static void check_public(const char *path) {
+  polyccl_plan *plan = read_plan(path);
+  polyccl_result result = polyccl_plan_verify(plan, NULL);
+  bool wrong = false;
+  for (size_t i = 0; i < sizeof wrong_plans / sizeof wrong_plans[0]; i++) {
+    if (strstr(path, wrong_plans[i].file) != NULL) {
+      wrong = true;
+      assert_int_equal(result, POLYCCL_ERROR_INVALID);
+      for (int k = 0; k < 2; k++) {
+        if (strstr(polyccl_last_error(), wrong_plans[i].fault[k]) == NULL) {
+          fail_msg("%s", polyccl_last_error());
+        }
+      }
+      assert_non_null(strstr(polyccl_last_error(), "a race"));
+    }
+  }
+  if (!wrong && result != POLYCCL_SUCCESS) {
+    fail_msg("%s: %s", path, polyccl_last_error());
+  }
+  polyccl_plan_destroy(plan);
+}
+
+static void plans_of_public_tools(void **state) {
+  (void)state;
+  static const char *const folders[] = {POLYCCL_SOURCE_DIR "/../shared/corpus/msccl-xml",
+                                        POLYCCL_SOURCE_DIR "/../../shared/corpus/msccl-xml"};
+  int found = 0;
+  for (size_t i = 0; i < 2; i++) {
+    char wrong[512];
+    snprintf(wrong, sizeof wrong, "%s/wrong", folders[i]);
+    found += walk(folders[i], ".xml", check_public) + walk(wrong, ".xml", check_public);
+  }
+  if (found == 0) {
+    skip();
+  }
+}
+
 /* ---- what the text format cannot say ---- */
 
 static const char two_ranks[] =
@@ -219,6 +268,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_plans_are_refused),
       cmocka_unit_test(right_plans_are_proved),
+      cmocka_unit_test(plans_of_public_tools),
       cmocka_unit_test(broken_indices_are_refused),
       cmocka_unit_test(unknown_ops_and_buffers_are_refused),
       cmocka_unit_test(a_plan_without_steps_is_right_where_nothing_is_to_do),
