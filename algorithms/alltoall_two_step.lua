@@ -5,14 +5,17 @@
 
 local nodes = param("nodes", 2, "number of nodes")
 local gpus = param("gpus", 4, "GPUs (ranks) in a node")
+local inplace = param("inplace", false, "input and output are one buffer: what arrives waits until all is sent")
 
 alltoall {
   ranks = nodes * gpus,
+  inplace = inplace,
   instances = param("instances", 1, "copies of the program, each on its part of the data"),
   protocol = param("protocol", "Simple", "Simple, LL or LL128"),
 }
 
 local collected = scratch("collected")
+local arrived = inplace and scratch("arrived") or output
 
 local function rank(node, gpu)
   return node * gpus + gpu
@@ -25,14 +28,20 @@ for m = 0, nodes - 1 do
       for i = 0, gpus - 1 do
         local block = chunk(rank(m, i), input, rank(n, g))
         if m == n then
-          block:copy(rank(n, g), output, rank(m, i))
+          block:copy(rank(n, g), arrived, rank(m, i))
         else
           block:copy(rank(m, g), collected, place + i)
         end
       end
       if m ~= n then
-        chunk(rank(m, g), collected, place, gpus):copy(rank(n, g), output, rank(m, 0))
+        chunk(rank(m, g), collected, place, gpus):copy(rank(n, g), arrived, rank(m, 0))
       end
     end
+  end
+end
+
+if inplace then
+  for r = 0, nodes * gpus - 1 do
+    chunk(r, arrived, 0, nodes * gpus):copy(r, output, 0)
   end
 end

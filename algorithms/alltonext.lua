@@ -12,6 +12,7 @@ custom {
   name = "alltonext",
   ranks = ranks,
   chunks = gpus,
+  inplace = true,
   post = function(rank, c) -- what the rank before had; the first rank gets nothing
     if rank > 0 then
       return { { rank - 1, c } }
@@ -23,7 +24,8 @@ custom {
 
 local leaving, arrived = scratch("leaving"), scratch("arrived")
 
-for r = 0, ranks - 2 do
+-- From the last rank to the first, so that in place each has sent what it had before it receives.
+for r = ranks - 2, 0, -1 do
   if r // gpus == (r + 1) // gpus then
     chunk(r, input, 0, gpus):copy(r + 1, output, 0)
   else
