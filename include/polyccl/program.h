@@ -74,6 +74,10 @@ POLYCCL_API polyccl_result polyccl_program_create(const polyccl_program_config *
 POLYCCL_API void polyccl_program_destroy(polyccl_program *program); /* NULL is fine */
 POLYCCL_API const polyccl_program_config *polyccl_program_get_config(const polyccl_program *program);
 
+/* From now on an operation between two ranks needs a link between them: a topology as for polyccl_topology_open(), with
+ * at least as many ranks as the program. Once, before the first operation. */
+POLYCCL_API polyccl_result polyccl_program_set_topology(polyccl_program *program, const char *topology);
+
 /* Custom collectives: input chunk `chunk` of `rank` is `held` before the start (default: all are). */
 POLYCCL_API polyccl_result polyccl_program_pre(polyccl_program *program, int rank, int chunk, bool held);
 /* Custom collectives: output chunk `chunk` of `rank` must hold the reduction of `leaves` (count 1: a plain copy) at

@@ -1,6 +1,7 @@
 /* The declaration that starts a program: allreduce { ranks = 4, chunks = 4, inplace = true } and so on. */
 #include <lauxlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -179,6 +180,7 @@ static int declare(lua_State *lua) {
   lua_settop(lua, 1);
   pccl_fields fields = pccl_fields_begin(lua, 1, what, false);
   polyccl_program_config config = read_config(&fields, collective);
+  const char *topology = pccl_fields_text(&fields, "topology");
   int pre = 0, post = 0;
   if (collective == POLYCCL_CUSTOM) {
     pre = pccl_fields_function(&fields, "pre") ? lua_gettop(lua) : 0;
@@ -195,6 +197,12 @@ static int declare(lua_State *lua) {
   loader->program = program;
   polyccl_location at = pccl_sandbox_where(lua);
   snprintf(loader->declared, sizeof loader->declared, "%s:%d", at.file != NULL ? at.file : "?", at.line);
+  if (topology != NULL) {
+    char *spec = pccl_loader_topology(lua, topology);
+    polyccl_result result = spec != NULL ? polyccl_program_set_topology(program, spec) : pccl_no_memory("a path");
+    free(spec);
+    pccl_lua_check(lua, result, false);
+  }
   if (pre != 0) {
     declare_pre(lua, program, pre, config.ranks, config.chunks);
   }

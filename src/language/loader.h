@@ -37,6 +37,10 @@ void pccl_open_require(lua_State *lua);     /* require */
 /* The program, or an error that says to declare the collective first. */
 polyccl_program *pccl_loader_program(lua_State *lua, const char *function);
 
+/* What to open for `topology = text`: the text itself for a machine's name or what the user gave as a parameter, else
+ * the path of a file inside the program's folder. Raises for any other file. The caller frees it; NULL: no memory. */
+char *pccl_loader_topology(lua_State *lua, const char *text);
+
 /* Compiles text as a function and pushes it; bytecode is refused. `name`: the path for messages. False: the error
  * message is pushed instead. */
 bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length);

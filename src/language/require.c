@@ -11,6 +11,7 @@
 #include "language/arguments.h"
 #include "language/builtin.h"
 #include "language/loader.h"
+#include "topology/topology.h"
 
 enum { MOST_SOURCE = 16 << 20, MOST_NAME = 200 };
 
@@ -64,6 +65,44 @@ static char *find_inside(const char *folder, const char *path, bool *outside) {
     return NULL;
   }
   return real;
+}
+
+static bool given_by_user(const pccl_loader *loader, const char *text) {
+  for (size_t i = 0; i < loader->given_count; i++) {
+    if (strcmp(loader->given[i].value, text) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+char *pccl_loader_topology(lua_State *lua, const char *text) {
+  const pccl_loader *loader = pccl_loader_of(lua);
+  if (pccl_synthetic_known(text) || given_by_user(loader, text)) {
+    return pccl_strdup(text);
+  }
+  /* "FILE:4" is four of the machine in FILE. */
+  size_t length = strlen(text);
+  const char *colon = strrchr(text, ':');
+  bool copies = colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+  int file_length = (int)(copies ? (size_t)(colon - text) : length);
+  char path[PATH_MAX];
+  bool outside = text[0] == '/', fits = length < PATH_MAX / 2;
+  int need =
+      loader->folder != NULL && fits ? snprintf(path, sizeof path, "%s/%.*s", loader->folder, file_length, text) : 0;
+  char *real = !outside && need > 0 && need < (int)sizeof path ? find_inside(loader->folder, path, &outside) : NULL;
+  if (real == NULL) {
+    pccl_lua_fail(lua, "topology %.200s %s", text,
+                  outside
+                      ? "lies outside the program's folder (give it as a parameter)"
+                      : "is neither a shipped machine (polyccl topology --list) nor a file in the program's folder");
+  }
+  char *spec = malloc(strlen(real) + length - (size_t)file_length + 1);
+  if (spec != NULL) {
+    sprintf(spec, "%s%s", real, text + file_length);
+  }
+  free(real);
+  return spec;
 }
 
 /* Pushes the module's main function. */

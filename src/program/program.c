@@ -94,6 +94,8 @@ void polyccl_program_destroy(polyccl_program *program) {
   pccl_vec_free(&program->post_lists);
   pccl_vec_free(&program->post_leaves);
   pccl_contents_free(program->contents);
+  pccl_map_free(&program->links);
+  polyccl_topology_destroy(program->topology);
   pccl_map_free(&program->line_index);
   pccl_map_free(&program->absent);
   pccl_map_free(&program->posts);
@@ -382,6 +384,7 @@ static polyccl_result check_hints(polyccl_hints hints, polyccl_location at) {
 static polyccl_result add_operation(polyccl_program *program, pccl_operation operation, polyccl_location at,
                                     polyccl_ref *ref) {
   PCCL_TRY(check_hints(operation.hints, at));
+  PCCL_TRY(pccl_program_check_link(program, operation.src.rank, operation.dst.rank, at));
   if (program->transfers.len > 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "copy and reduce do not mix with transfer");
   }

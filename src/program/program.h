@@ -4,6 +4,7 @@
 #define PCCL_PROGRAM_PROGRAM_H
 
 #include <polyccl/program.h>
+#include <polyccl/topology.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -66,6 +67,8 @@ struct polyccl_program {
   pccl_map posts;                    /* -> index into post_lists */
   PCCL_VEC(pccl_post_list) post_lists;
   PCCL_VEC(polyccl_leaf) post_leaves;
+  polyccl_topology *topology;     /* whose links operations must follow; NULL: any pair of ranks is linked */
+  pccl_map links;                 /* src * ranks + dst -> 1 where it links them, 0 where it does not (links.c) */
   struct pccl_contents *contents; /* of all chunks, as far as origins were asked for (origins.c) */
 };
 
@@ -76,6 +79,9 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
 
 /* INVALID for a reference that is out of range or stale. */
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
+
+/* INVALID where the program's topology has no link from src to dst. */
+polyccl_result pccl_program_check_link(polyccl_program *program, int src, int dst, polyccl_location at);
 
 void pccl_contents_free(struct pccl_contents *contents); /* NULL is fine */
 

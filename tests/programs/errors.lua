@@ -16,7 +16,7 @@ allgather { ranks = 2 }
 allreduce { chunks = 2 }
 
 --- case: a misspelt key
--- expect error: errors.lua:20: allreduce: unknown key "chnuks" (known: ranks, chunks, inplace, name, protocol, instances, replication, minbytes, maxbytes, manual, fusion)
+-- expect error: errors.lua:20: allreduce: unknown key "chnuks" (known: ranks, chunks, inplace, name, protocol, instances, replication, minbytes, maxbytes, manual, fusion, topology)
 allreduce { ranks = 2, chnuks = 2 }
 
 --- case: a key of another collective

@@ -14,8 +14,8 @@
 #define FOLDER POLYCCL_SOURCE_DIR "/algorithms"
 
 typedef struct question {
-  char texts[4][16];
-  polyccl_param params[4];
+  char texts[5][16];
+  polyccl_param params[5];
   size_t count;
 } question;
 
@@ -25,15 +25,21 @@ static void ask(question *q, const char *name, int value) {
   q->count++;
 }
 
-/* How many of the two kinds of parameters the program has. */
-static void kinds(const char *path, bool *ranks, bool *root) {
+typedef struct kinds {
+  bool ranks, root, inplace;
+} kinds;
+
+/* Which parameters the program has beside instances and protocol, which all have. */
+static kinds kinds_of(const char *path) {
+  kinds has = {false, false, false};
   polyccl_param_info *infos = NULL;
   size_t count = 0;
   assert_int_equal(polyccl_program_params(path, NULL, 0, &infos, &count), POLYCCL_SUCCESS);
   bool instances = false, protocol = false;
   for (size_t i = 0; i < count; i++) {
-    *ranks = *ranks || strcmp(infos[i].name, "ranks") == 0;
-    *root = *root || strcmp(infos[i].name, "root") == 0;
+    has.ranks = has.ranks || strcmp(infos[i].name, "ranks") == 0;
+    has.root = has.root || strcmp(infos[i].name, "root") == 0;
+    has.inplace = has.inplace || strcmp(infos[i].name, "inplace") == 0;
     instances = instances || strcmp(infos[i].name, "instances") == 0;
     protocol = protocol || strcmp(infos[i].name, "protocol") == 0;
     if (infos[i].help[0] == '\0') {
@@ -44,6 +50,7 @@ static void kinds(const char *path, bool *ranks, bool *root) {
   if (!instances || !protocol) {
     fail_msg("%s: instances and protocol are everywhere", path);
   }
+  return has;
 }
 
 /* Loads and checks; the program's number of ranks must be as asked. */
@@ -63,21 +70,24 @@ static void check(const char *path, const question *q, int ranks) {
 }
 
 static void check_all(const char *path) {
-  bool has_ranks = false, has_root = false;
-  kinds(path, &has_ranks, &has_root);
+  kinds has = kinds_of(path);
   for (int n = 1; n <= 9; n++) {
-    for (int m = 1; m <= (has_ranks ? 1 : 5); m++) {
-      for (int root = 0; root < (has_root ? n : 1); root++) {
+    for (int m = 1; m <= (has.ranks ? 1 : 5); m++) {
+      for (int root = 0; root < (has.root ? n : 1); root++) {
         question q = {.count = 0};
-        ask(&q, has_ranks ? "ranks" : "gpus", n);
-        if (!has_ranks) {
+        ask(&q, has.ranks ? "ranks" : "gpus", n);
+        if (!has.ranks) {
           ask(&q, "nodes", m);
         }
-        if (has_root) {
+        if (has.root) {
           ask(&q, "root", root);
         }
         ask(&q, "instances", 1 + n % 3);
         check(path, &q, n * m);
+        if (has.inplace) {
+          ask(&q, "inplace", 1);
+          check(path, &q, n * m);
+        }
       }
     }
   }
