@@ -20,6 +20,8 @@ static const tool tools[] = {
     {"run", "PROGRAM|PLAN [-p name=value ...] [--size MIN[:MAX[:FACTOR]]] [--count N] [--dtype TYPE] [--op OP] ...",
      "run it on processes of this machine, check every element, print the table of nccl-tests (polyccl run --help)",
      pccl_tool_run},
+    {"simulate", "PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE ...",
+     "how long it takes on a modelled machine, and why (polyccl simulate --help)", pccl_tool_simulate},
     {"topology", "MACHINE|FILE [--json|--svg] [-o FILE] | --list",
      "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology},
     {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing",

@@ -17,6 +17,7 @@ int pccl_tool_check(int argc, char **argv);
 int pccl_tool_compile(int argc, char **argv);
 int pccl_tool_info(int argc, char **argv);
 int pccl_tool_run(int argc, char **argv);
+int pccl_tool_simulate(int argc, char **argv);
 int pccl_tool_topology(int argc, char **argv);
 int pccl_tool_verify(int argc, char **argv);
 int pccl_tool_view(int argc, char **argv);

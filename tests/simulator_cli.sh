@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# polyccl simulate by hand: what it says to good and to bad input. usage: simulator_cli.sh POLYCCL SOURCE_DIR
+set -u
+polyccl=$1
+ring=$2/algorithms/allreduce_ring.lua
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# expect STATUS TEXT ARGUMENTS...: the exit status, and a text on standard output or error
+expect() {
+  local status=$1 text=$2
+  shift 2
+  "$polyccl" "$@" >"$work/out" 2>&1
+  local got=$?
+  if [ $got -ne "$status" ] || ! grep -qF -- "$text" "$work/out"; then
+    echo "FAILED: polyccl $* -> status $got, wanted $status and \"$text\"; it said:"
+    head -5 "$work/out"
+    failed=1
+  fi
+  if [ "$status" -eq 2 ] && [ "$(wc -l <"$work/out")" -ne 1 ]; then
+    echo "FAILED: polyccl $*: an error is one line"
+    failed=1
+  fi
+}
+
+machine=(--topology dgx-a100:1)
+expect 0 "bus bandwidth" simulate "$ring" -p ranks=8 "${machine[@]}" --size 1m
+expect 0 "allreduce_ring.lua:" simulate "$ring" "${machine[@]}" --size 1m
+expect 0 "task-major" simulate "$2/algorithms/alltoall.lua" "${machine[@]}" --size 1m --order task-major
+expect 2 "deadlock in task-major order" simulate "$ring" "${machine[@]}" --size 1m --order task-major
+expect 0 "LL, batch-major, 7 micro-batches, FIFO depth 3" simulate "$ring" "${machine[@]}" --size 1m --protocol LL --micro-batches 7 --depth 3
+expect 0 "       4194304" simulate "$ring" "${machine[@]}" --size 1m:4m:2
+expect 2 "which program or plan?" simulate
+expect 2 "on which --topology?" simulate "$ring" --size 1
+expect 2 "at which --size?" simulate "$ring" "${machine[@]}"
+expect 2 "--size wants" simulate "$ring" "${machine[@]}" --size 5:1
+expect 2 "--size wants" simulate "$ring" "${machine[@]}" --size 1x
+expect 2 "--micro-batches wants" simulate "$ring" "${machine[@]}" --size 1 --micro-batches 0
+expect 2 "the topology \"dgx-a100:1\" has 8" simulate "$ring" -p ranks=9 "${machine[@]}" --size 1
+expect 2 "unexpected argument" simulate "$ring" "${machine[@]}" --size 1 --fast
+expect 2 "waits for a free slot" simulate "$ring" "${machine[@]}" --size 1m --depth 1
+expect 2 "cannot write" simulate "$ring" "${machine[@]}" --size 1 --timeline "$work/none/x"
+
+expect 0 "time" simulate "$ring" "${machine[@]}" --size 1m --timeline "$work/a"
+expect 0 "time" simulate "$ring" "${machine[@]}" --size 1m --timeline "$work/b"
+cmp -s "$work/a" "$work/b" || { echo "FAILED: two timelines of one plan differ"; failed=1; }
+grep -q "wait data" "$work/a" || { echo "FAILED: nobody in the timeline waits for data"; failed=1; }
+exit $failed
