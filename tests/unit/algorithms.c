@@ -146,6 +146,8 @@ static void hops_and_messages_are_those_of_the_algorithm(void **state) {
   assert_int_equal(s.longest, 3 + 6 + 3);
   s = summary_of("alltoall_two_step.lua", square, 2);
   assert_int_equal(s.longest, 2);
+  s = summary_of("alltoall_three_step.lua", square, 2);
+  assert_int_equal(s.longest, 3);
 }
 
 static void unknown_and_repeated_parameters_are_named(void **state) {
