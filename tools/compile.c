@@ -14,7 +14,8 @@ typedef struct compile_args {
   pccl_program_args program;
   polyccl_compile_options options;
   polyccl_format format;
-  const char *output; /* NULL: standard output */
+  const char *output;   /* NULL: standard output */
+  const char *topology; /* NULL: none */
 } compile_args;
 
 static const char *const format_names[] = {
@@ -45,9 +46,60 @@ static const char *value_of(const char *name, int argc, char **argv, int *at) {
   return NULL;
 }
 
+static int parse_word(const char *option, const char *word, const char *const *words, int *number) {
+  char known[128] = "";
+  for (int i = 0; words[i] != NULL; i++) {
+    if (strcmp(word, words[i]) == 0) {
+      *number = i;
+      return PCCL_EXIT_OK;
+    }
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", words[i]);
+  }
+  return pccl_tool_usage("compile", "unknown %s \"%s\" (known: %s)", option, word, known);
+}
+
+static int parse_number(const char *option, const char *word, int most, int *number) {
+  char *end;
+  long value = strtol(word, &end, 10);
+  if (*word == '\0' || *end != '\0' || value < 0 || value > most) {
+    return pccl_tool_usage("compile", "%s wants a number from 0 to %d, not \"%s\"", option, most, word);
+  }
+  *number = (int)value;
+  return PCCL_EXIT_OK;
+}
+
+/* --policy, --schedule, --topology, --max-tb; -1: none of these. */
+static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
+  static const char *const policies[] = {"connection", "state", NULL};
+  static const char *const schedules[] = {"hpds", "round-robin", "best", NULL};
+  const char *value;
+  int number = 0, status = -1;
+  if ((value = value_of("--policy", argc, argv, i)) != NULL) {
+    status = parse_word("policy", value, policies, &number);
+    args->options.policy = (polyccl_policy)number;
+  } else if ((value = value_of("--schedule", argc, argv, i)) != NULL) {
+    status = parse_word("schedule", value, schedules, &number);
+    args->options.schedule = (polyccl_schedule)number;
+  } else if ((value = value_of("--topology", argc, argv, i)) != NULL) {
+    args->topology = value;
+    status = PCCL_EXIT_OK;
+  } else if ((value = value_of("--max-tb", argc, argv, i)) != NULL) {
+    status = parse_number("--max-tb", value, 65535, &args->options.max_tbs);
+  }
+  return status;
+}
+
 static int parse(compile_args *args, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *error = NULL, *value;
+    int scheduled = parse_schedule(args, argc, argv, &i);
+    if (scheduled == PCCL_EXIT_INVALID) {
+      return scheduled;
+    }
+    if (scheduled == PCCL_EXIT_OK) {
+      continue;
+    }
     if ((value = value_of("--format", argc, argv, &i)) != NULL) {
       int status = parse_format(value, &args->format);
       if (status != PCCL_EXIT_OK) {
@@ -124,7 +176,16 @@ static int compile(const compile_args *args) {
     return pccl_tool_failed("compile", result);
   }
   polyccl_plan *plan = NULL;
-  result = polyccl_compile(program, &args->options, &plan);
+  polyccl_topology *topology = NULL;
+  polyccl_compile_options options = args->options;
+  if (args->topology != NULL) {
+    result = polyccl_topology_open(args->topology, &topology);
+    options.topology = topology;
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_compile(program, &options, &plan);
+  }
+  polyccl_topology_destroy(topology);
   polyccl_program_destroy(program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);

@@ -2,16 +2,17 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "compiler/ir.h"
+#include "compiler/state.h"
 
 typedef struct pass {
   const char *name;
   polyccl_result (*run)(pccl_ir *ir);
 } pass;
 
+/* Policy "connection", after refine and lower. */
 static const pass passes[] = {
-    {"lower", pccl_pass_lower}, {"fuse", pccl_pass_fuse},   {"channel", pccl_pass_channel},
-    {"order", pccl_pass_order}, {"block", pccl_pass_block}, {"wait", pccl_pass_wait},
+    {"fuse", pccl_pass_fuse},   {"channel", pccl_pass_channel}, {"order", pccl_pass_order},
+    {"block", pccl_pass_block}, {"wait", pccl_pass_wait},
 };
 enum { PASSES = sizeof passes / sizeof passes[0] };
 
@@ -28,7 +29,8 @@ static void dump_after(const pccl_ir *ir, const char *name, const polyccl_compil
 }
 
 static polyccl_result check_dump_name(const polyccl_compile_options *options) {
-  if (options->dump == NULL || strcmp(options->dump, "refine") == 0) {
+  if (options->dump == NULL || strcmp(options->dump, "refine") == 0 || strcmp(options->dump, "lower") == 0 ||
+      strcmp(options->dump, "schedule") == 0) {
     return POLYCCL_SUCCESS;
   }
   for (int i = 0; i < PASSES; i++) {
@@ -37,12 +39,11 @@ static polyccl_result check_dump_name(const polyccl_compile_options *options) {
     }
   }
   return pccl_fail(POLYCCL_ERROR_INVALID,
-                   "unknown pass \"%s\" (known: refine, lower, fuse, channel, order, block, wait)", options->dump);
+                   "unknown pass \"%s\" (known: refine, lower, fuse, channel, order, block, wait, schedule)",
+                   options->dump);
 }
 
-static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
-  PCCL_TRY(pccl_pass_refine(ir, options->placement));
-  dump_after(ir, "refine", options);
+static polyccl_result run_connection(pccl_ir *ir, const polyccl_compile_options *options) {
   for (int i = 0; i < PASSES; i++) {
     PCCL_TRY(passes[i].run(ir));
     if (CHECK_EACH_PASS) {
@@ -51,6 +52,27 @@ static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *opt
     dump_after(ir, passes[i].name, options);
   }
   return POLYCCL_SUCCESS;
+}
+
+static polyccl_result run_state(pccl_ir *ir, const polyccl_compile_options *options) {
+  PCCL_TRY(pccl_state_check(ir, options));
+  pccl_tasks tasks;
+  pccl_schedule_rule rule = {.max_tbs = options->max_tbs};
+  polyccl_result result = pccl_tasks_build(ir, options->topology, &tasks);
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_state_try(&tasks, options->schedule, &rule, options->max_tbs == 0);
+  }
+  pccl_tasks_free(&tasks);
+  dump_after(ir, "schedule", options);
+  return result;
+}
+
+static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
+  PCCL_TRY(pccl_pass_refine(ir, options->placement));
+  dump_after(ir, "refine", options);
+  PCCL_TRY(pccl_pass_lower(ir));
+  dump_after(ir, "lower", options);
+  return options->policy == POLYCCL_POLICY_STATE ? run_state(ir, options) : run_connection(ir, options);
 }
 
 /* The last word has the verifier, on the plan as it will run. */

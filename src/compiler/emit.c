@@ -20,7 +20,7 @@ static polyccl_result number_channels(emitter *e) {
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *node = &ir->nodes.data[i];
     top = !node->gone && node->channel > top ? node->channel : top;
-    wishes = wishes || ir->wished[i];
+    wishes = wishes || (ir->wished != NULL && ir->wished[i]);
   }
   e->dense = pccl_zeroed((size_t)top + 1, sizeof *e->dense);
   if (e->dense == NULL) {
@@ -220,6 +220,7 @@ static polyccl_result fill(emitter *e) {
   plan->root = config->root;
   plan->peer = config->peer;
   plan->protocol = config->protocol;
+  plan->order = e->ir->loop;
   plan->min_bytes = config->min_bytes;
   plan->max_bytes = config->max_bytes;
   for (int rank = 0; rank < plan->ranks; rank++) {

@@ -61,6 +61,9 @@ static void dump_node(const pccl_ir *ir, size_t i, FILE *to) {
   for (int32_t k = 0; k < node->preds; k++) {
     fprintf(to, "%s%d", k == 0 ? " after " : ",", ir->preds.data[node->pred + k]);
   }
+  if (ir->loop == POLYCCL_TASK_MAJOR) {
+    fprintf(to, " pipeline %d", node->pipeline);
+  }
   fprintf(to, " lane %d depth %d priority %d", node->lane, node->depth, node->priority);
   if (node->channel >= 0) {
     fprintf(to, " ch %d", node->channel);

@@ -8,6 +8,10 @@
  *   block    thread blocks: one send peer, one receive peer, one channel each (MSCCLang's policy "connection")
  *   wait     dependencies between thread blocks, without those already implied
  *   emit     the plan
+ *
+ * Policy "state" has, between lower and wait:
+ *   schedule  tasks (a message, or a local node) into sub-pipelines, by HPDS or in turn
+ *   allocate  thread blocks and channels: endpoints of different sub-pipelines share
  */
 #ifndef PCCL_COMPILER_IR_H
 #define PCCL_COMPILER_IR_H
@@ -41,6 +45,7 @@ typedef struct pccl_node {
   int32_t step;
   int32_t pred, preds;     /* in ir->preds: nodes of the same rank that must end before */
   int32_t wait, waits;     /* in ir->waits */
+  int32_t pipeline;        /* policy "state": the sub-pipeline of its task */
   int32_t depth, priority; /* longest path from the start, to an end */
   int32_t reads, kills;    /* of the chunks it wrote: reads of them, overwrites (or dead ends) of them */
   uint8_t op, src_buf, dst_buf;
@@ -56,8 +61,9 @@ typedef struct pccl_ir {
   PCCL_VEC(pccl_move) moves;
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
-  uint8_t *wished;         /* [nodes] heads of routes whose channel the author chose */
-  int32_t *into;           /* [nodes] the node that a gone one lives on in; itself otherwise */
+  uint8_t *wished; /* [nodes] heads of routes whose channel the author chose */
+  int32_t *into;   /* [nodes] the node that a gone one lives on in; itself otherwise */
+  polyccl_loop_order loop;
   PCCL_VEC(int32_t) order; /* all nodes that are left, in the global order */
   PCCL_VEC(polyccl_wait) waits;
   int32_t *tbs; /* [ranks] thread blocks */

@@ -1,2 +1,3 @@
 polyccl_unit_test(compiler)
 polyccl_unit_test(compiler_random)
+polyccl_unit_test(schedule)

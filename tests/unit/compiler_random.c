@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <polyccl/compile.h>
+#include <polyccl/topology.h>
 
 #include "base/map.h"
 
@@ -163,10 +164,16 @@ static void show(const scenario *s) {
   }
 }
 
-static void compile_all_ways(scenario *s, uint64_t seed) {
-  for (int way = 0; way < 8; way++) {
+static void compile_all_ways(scenario *s, const polyccl_topology *topology, uint64_t seed) {
+  for (int way = 0; way < 11; way++) {
     polyccl_program *p = write_program(s, 1 + way % 3, way & 2 ? POLYCCL_BATCHED : POLYCCL_INTERLEAVED, way == 7);
     polyccl_compile_options options = {.placement = s->inplace && way & 1 ? POLYCCL_OUT_OF_PLACE : POLYCCL_AS_WRITTEN};
+    if (way > 7) {
+      options.policy = POLYCCL_POLICY_STATE;
+      options.schedule = way == 8 ? POLYCCL_SCHEDULE_ROUND_ROBIN : POLYCCL_SCHEDULE_HPDS;
+      options.topology = topology;
+      options.max_tbs = way == 10 ? 1 : 0;
+    }
     polyccl_plan *plan = NULL;
     if (polyccl_compile(p, &options, &plan) != POLYCCL_SUCCESS) {
       show(s);
@@ -182,14 +189,17 @@ static void random_programs_compile_to_right_plans(void **state) {
   const char *first = getenv("POLYCCL_TEST_SEED"), *many = getenv("POLYCCL_TEST_SEEDS");
   uint64_t begin = first != NULL ? strtoull(first, NULL, 10) : 1;
   uint64_t count = many != NULL ? strtoull(many, NULL, 10) : 400;
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open("fully:5", &topology), POLYCCL_SUCCESS);
   for (uint64_t seed = begin; seed < begin + count; seed++) {
     scenario *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->seed = seed;
     invent(s);
-    compile_all_ways(s, seed);
+    compile_all_ways(s, topology, seed);
     free(s);
   }
+  polyccl_topology_destroy(topology);
 }
 
 int main(void) {

@@ -1,0 +1,291 @@
+/* HPDS (ResCCL, SIGCOMM'25): tasks into sub-pipelines. A sub-pipeline holds tasks without data or communication
+ * conflict. Repeatedly the ready task of the chunk that was moved least, whose links are free, joins the current one;
+ * when none fits, it is closed and the next opened.
+ *
+ * Ready tasks wait in a heap of their first link (the sender's port); a heap of the ports gives the best of all. A task
+ * that finds another link full is parked there, and comes back when the link is free again: in the next sub-pipeline,
+ * as many as the link admits. So no task is looked at more often than links open for it, and the whole is near linear.
+ * Counts of chunks only grow, so a key that has become too good is mended when it surfaces. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "compiler/task.h"
+
+typedef struct entry {
+  uint64_t key;
+  int32_t task;
+} entry;
+
+typedef PCCL_VEC(entry) heap;
+
+typedef struct hpds {
+  const pccl_tasks *tasks;
+  const pccl_schedule_rule *rule;
+  pccl_pipeline *out;
+  int32_t longest;
+  int32_t *missing;          /* [tasks] predecessors not in earlier sub-pipelines */
+  int32_t *moved;            /* [chunks] tasks placed, of closed sub-pipelines */
+  int32_t *used;             /* [resources] in the current sub-pipeline: links, then ranks' endpoints */
+  int32_t *capacity;         /* [resources] */
+  heap *ready;               /* [ports] */
+  heap *parked;              /* [resources] */
+  heap ports;                /* task: the port */
+  PCCL_VEC(int32_t) touched; /* resources in use */
+  PCCL_VEC(int32_t) lots;    /* resources with parked tasks */
+  size_t links, resources;
+  size_t placed;
+} hpds;
+
+static bool heap_push(heap *h, entry e) {
+  if (!pccl_vec_push(h, e)) {
+    return false;
+  }
+  size_t i = h->len - 1;
+  while (i > 0 && e.key < h->data[(i - 1) / 2].key) {
+    h->data[i] = h->data[(i - 1) / 2];
+    i = (i - 1) / 2;
+  }
+  h->data[i] = e;
+  return true;
+}
+
+static entry heap_pop(heap *h) {
+  entry top = h->data[0], last = h->data[--h->len];
+  size_t i = 0;
+  for (;;) {
+    size_t child = 2 * i + 1;
+    if (child >= h->len) {
+      break;
+    }
+    child += child + 1 < h->len && h->data[child + 1].key < h->data[child].key;
+    if (h->data[child].key >= last.key) {
+      break;
+    }
+    h->data[i] = h->data[child];
+    i = child;
+  }
+  h->data[i] = last;
+  return top;
+}
+
+/* Smaller goes first: 20 bits each of count and path, in the rule's order, then 24 of a tie. */
+static uint64_t key_of(const hpds *h, int32_t number) {
+  enum { BITS = 20, MOST = (1 << BITS) - 1, TIE = 24 };
+  const pccl_task *task = &h->tasks->task[number];
+  uint64_t count = (uint64_t)(h->moved[task->chunk] < MOST ? h->moved[task->chunk] : MOST);
+  uint64_t path = (uint64_t)(h->longest - task->path < MOST ? h->longest - task->path : MOST);
+  if (h->rule->scarce_first) {
+    bool scarce = false;
+    for (int32_t i = 0; i < task->links && !scarce; i++) {
+      scarce = h->tasks->capacity[h->tasks->route.data[task->route + i]] == 1;
+    }
+    count = (count >> 1) | (scarce ? 0 : 1 << (BITS - 1));
+    path = (path >> 1) | (scarce ? 0 : 1 << (BITS - 1));
+  }
+  uint64_t tie = h->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ h->rule->shuffle) >> (64 - TIE)
+                                       : (uint64_t)number & ((1u << TIE) - 1);
+  uint64_t first = h->rule->path_first ? path : count, second = h->rule->path_first ? count : path;
+  return (first << (BITS + TIE)) | (second << TIE) | tie;
+}
+
+static int32_t port_of(const hpds *h, int32_t task) {
+  return h->tasks->task[task].links > 0 ? h->tasks->route.data[h->tasks->task[task].route] : (int32_t)h->links;
+}
+
+static bool make_ready(hpds *h, int32_t task) {
+  int32_t port = port_of(h, task);
+  entry e = {key_of(h, task), task};
+  /* The port stands in the heap of ports once per entry that was its best when it came. */
+  bool best = h->ready[port].len == 0 || e.key < h->ready[port].data[0].key;
+  return heap_push(&h->ready[port], e) && (!best || heap_push(&h->ports, (entry){e.key, port}));
+}
+
+/* The resources of a task: its links, and an endpoint of each of its ranks where thread blocks are bounded. */
+static int32_t resource(const hpds *h, int32_t number, int32_t i) {
+  const pccl_task *task = &h->tasks->task[number];
+  if (i < task->links) {
+    return h->tasks->route.data[task->route + i];
+  }
+  const pccl_node *node = &h->tasks->ir->nodes.data[task->node];
+  int32_t which = i - task->links;
+  if (h->rule->max_tbs == 0 || which > 1 || (which == 1 && node->to < 0)) {
+    return -1;
+  }
+  return (int32_t)h->links + (which == 0 ? node->rank : h->tasks->ir->nodes.data[node->to].rank);
+}
+
+static int32_t full_resource(const hpds *h, int32_t task) {
+  for (int32_t i = 0;; i++) {
+    int32_t r = resource(h, task, i);
+    if (r < 0) {
+      return -1;
+    }
+    if (h->used[r] >= h->capacity[r]) {
+      return r;
+    }
+  }
+}
+
+static bool place(hpds *h, int32_t task) {
+  h->out->of_task[task] = h->out->pipelines;
+  h->out->sequence[h->placed++] = task;
+  for (int32_t i = 0;; i++) {
+    int32_t r = resource(h, task, i);
+    if (r < 0) {
+      return true;
+    }
+    if (h->used[r]++ == 0 && !pccl_vec_push(&h->touched, r)) {
+      return false;
+    }
+  }
+}
+
+static bool park(hpds *h, int32_t task, int32_t where) {
+  return (h->parked[where].len > 0 || pccl_vec_push(&h->lots, where)) &&
+         heap_push(&h->parked[where], (entry){key_of(h, task), task});
+}
+
+/* Places what fits, best first, until every port is empty or full. */
+static bool fill_pipeline(hpds *h) {
+  while (h->ports.len > 0) {
+    int32_t port = heap_pop(&h->ports).task;
+    heap *ready = &h->ready[port];
+    if (ready->len == 0) {
+      continue;
+    }
+    entry best = heap_pop(ready);
+    uint64_t key = key_of(h, best.task);
+    bool ok = true;
+    if (key > best.key) {
+      ok = heap_push(ready, (entry){key, best.task});
+    } else {
+      int32_t full = full_resource(h, best.task);
+      if (full == port && (size_t)port < h->links) {
+        ok = heap_push(ready, best); /* the port is done for this time; it is reopened with the next */
+        if (!ok) {
+          return false;
+        }
+        continue;
+      }
+      ok = full < 0 ? place(h, best.task) : park(h, best.task, full);
+    }
+    if (!ok || (ready->len > 0 && !heap_push(&h->ports, (entry){ready->data[0].key, port}))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Counts the placed tasks, frees the links, lets parked tasks back, readies successors. */
+static bool close_pipeline(hpds *h, size_t first) {
+  for (size_t i = 0; i < h->touched.len; i++) {
+    int32_t r = h->touched.data[i];
+    h->used[r] = 0;
+    if ((size_t)r < h->links && h->ready[r].len > 0 && !heap_push(&h->ports, (entry){h->ready[r].data[0].key, r})) {
+      return false;
+    }
+  }
+  h->touched.len = 0;
+  for (size_t i = first; i < h->placed; i++) {
+    h->moved[h->tasks->task[h->out->sequence[i]].chunk]++;
+  }
+  size_t lots = h->lots.len;
+  h->lots.len = 0;
+  for (size_t i = 0; i < lots; i++) {
+    int32_t where = h->lots.data[i];
+    for (int32_t k = 0; k < h->capacity[where] && h->parked[where].len > 0; k++) {
+      if (!make_ready(h, heap_pop(&h->parked[where]).task)) {
+        return false;
+      }
+    }
+    if (h->parked[where].len > 0) {
+      h->lots.data[h->lots.len++] = where;
+    }
+  }
+  for (size_t i = first; i < h->placed; i++) {
+    const pccl_task *task = &h->tasks->task[h->out->sequence[i]];
+    for (int32_t k = task->succ; k < task[1].succ; k++) {
+      int32_t next = h->tasks->succ[k];
+      if (--h->missing[next] == 0 && !make_ready(h, next)) {
+        return false;
+      }
+    }
+  }
+  h->out->pipelines++;
+  return true;
+}
+
+static polyccl_result run(hpds *h) {
+  size_t count = h->tasks->count;
+  for (size_t i = 0; i < count; i++) {
+    h->missing[i] = h->tasks->task[i].preds;
+    h->longest = h->tasks->task[i].path > h->longest ? h->tasks->task[i].path : h->longest;
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (h->missing[i] == 0 && !make_ready(h, (int32_t)i)) {
+      return pccl_no_memory("the schedule");
+    }
+  }
+  while (h->placed < count) {
+    size_t first = h->placed;
+    if (!fill_pipeline(h) || !close_pipeline(h, first)) {
+      return pccl_no_memory("the schedule");
+    }
+    if (h->placed == first) {
+      return pccl_fail(POLYCCL_ERROR_INTERNAL, "%s: no task fits into an empty sub-pipeline",
+                       h->tasks->ir->program->name);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static void set_capacities(hpds *h) {
+  for (size_t i = 0; i < h->links; i++) {
+    int32_t scaled = (int32_t)((int64_t)h->tasks->capacity[i] * (100 + h->rule->link_scale) / 100);
+    h->capacity[i] = scaled < 1 ? 1 : scaled;
+  }
+  for (size_t i = h->links; i < h->resources; i++) {
+    h->capacity[i] = h->rule->max_tbs;
+  }
+}
+
+polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, const pccl_schedule_rule *rule, pccl_pipeline *pipeline) {
+  hpds h = {.tasks = tasks, .rule = rule, .out = pipeline, .links = tasks->topology->links};
+  h.resources = h.links + (size_t)tasks->ir->spec.ranks;
+  *pipeline = (pccl_pipeline){.of_task = pccl_array(tasks->count, sizeof(int32_t)),
+                              .sequence = pccl_array(tasks->count, sizeof(int32_t))};
+  h.missing = pccl_array(tasks->count, sizeof *h.missing);
+  h.moved = pccl_zeroed((size_t)tasks->chunks, sizeof *h.moved);
+  h.used = pccl_zeroed(h.resources, sizeof *h.used);
+  h.capacity = pccl_array(h.resources, sizeof *h.capacity);
+  h.ready = pccl_zeroed(h.links + 1, sizeof *h.ready);
+  h.parked = pccl_zeroed(h.resources, sizeof *h.parked);
+  polyccl_result result;
+  if (pipeline->of_task != NULL && pipeline->sequence != NULL && h.missing != NULL && h.moved != NULL &&
+      h.used != NULL && h.capacity != NULL && h.ready != NULL && h.parked != NULL) {
+    set_capacities(&h);
+    result = run(&h);
+  } else {
+    result = pccl_no_memory("the schedule");
+  }
+  for (size_t i = 0; h.ready != NULL && i <= h.links; i++) {
+    free(h.ready[i].data);
+  }
+  for (size_t i = 0; h.parked != NULL && i < h.resources; i++) {
+    free(h.parked[i].data);
+  }
+  free(h.missing);
+  free(h.moved);
+  free(h.used);
+  free(h.capacity);
+  free(h.ready);
+  free(h.parked);
+  pccl_vec_free(&h.ports);
+  pccl_vec_free(&h.touched);
+  pccl_vec_free(&h.lots);
+  if (result != POLYCCL_SUCCESS) {
+    pccl_pipeline_free(pipeline);
+  }
+  return result;
+}

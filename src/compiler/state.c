@@ -1,0 +1,28 @@
+/* Policy "state": ResCCL's pipeline from the lowered IR to the order and the thread blocks that wait and emit need. */
+#include "compiler/state.h"
+#include "base/error.h"
+
+polyccl_result pccl_state_try(const pccl_tasks *tasks, polyccl_schedule schedule, const pccl_schedule_rule *rule,
+                              bool directions) {
+  pccl_pipeline pipeline;
+  PCCL_TRY(schedule == POLYCCL_SCHEDULE_ROUND_ROBIN ? pccl_schedule_round_robin(tasks, rule, &pipeline)
+                                                    : pccl_schedule_hpds(tasks, rule, &pipeline));
+  polyccl_result result = pccl_pass_allocate(tasks, &pipeline, directions);
+  pccl_pipeline_free(&pipeline);
+  return result == POLYCCL_SUCCESS ? pccl_pass_wait(tasks->ir) : result;
+}
+
+polyccl_result pccl_state_check(const pccl_ir *ir, const polyccl_compile_options *options) {
+  if (options->topology == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "policy state needs a topology");
+  }
+  if (options->topology->ranks < ir->program->config.ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s has %d ranks, but topology %s only %d", ir->program->name,
+                     ir->program->config.ranks, options->topology->name, options->topology->ranks);
+  }
+  if (options->max_tbs < 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "at most %d thread blocks is out of range (1 and up, 0: no bound)",
+                     options->max_tbs);
+  }
+  return POLYCCL_SUCCESS;
+}

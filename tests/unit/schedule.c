@@ -1,0 +1,184 @@
+/* Policy "state": the library's algorithms on clusters. Every plan is proved by the verifier; here: the bound on thread
+ * blocks holds, data that a task needs was moved in an earlier sub-pipeline, and links admit no more than they feed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <polyccl/language.h>
+
+#include "compiler/state.h"
+
+typedef struct sample {
+  const char *program, *topology;
+  polyccl_param params[2];
+  int count;
+} sample;
+
+static const sample samples[] = {
+    {"allreduce_ring", "ndv4:2", {{"ranks", "16"}}, 1},
+    {"allgather_ring", "dgx-a100:1", {{"ranks", "8"}}, 1},
+    {"allreduce_hierarchical", "ndv4:2", {{"nodes", "2"}, {"gpus", "8"}}, 2},
+    {"allreduce_halving_doubling", "ndv4:2", {{"ranks", "16"}}, 1},
+    {"allreduce_allpairs", "dgx-a100:1", {{"ranks", "8"}}, 1},
+    {"alltoall_two_step", "ndv4:2", {{"nodes", "2"}, {"gpus", "8"}}, 2},
+    {"broadcast_tree", "ndv4:1", {{"ranks", "7"}}, 1},
+};
+enum { SAMPLES = sizeof samples / sizeof samples[0] };
+
+static polyccl_program *load(const sample *s) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/algorithms/%s.lua", POLYCCL_SOURCE_DIR, s->program);
+  polyccl_program *program = NULL;
+  if (polyccl_program_load(path, s->params, (size_t)s->count, &program) != POLYCCL_SUCCESS) {
+    fail_msg("%s", polyccl_last_error());
+  }
+  return program;
+}
+
+static void bounds_on_thread_blocks_hold(void **state) {
+  (void)state;
+  static const int bounds[] = {0, 1, 2, 5, 16};
+  for (int i = 0; i < SAMPLES; i++) {
+    polyccl_topology *topology = NULL;
+    assert_int_equal(polyccl_topology_open(samples[i].topology, &topology), POLYCCL_SUCCESS);
+    polyccl_program *program = load(&samples[i]);
+    for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++) {
+      polyccl_compile_options options = {.policy = POLYCCL_POLICY_STATE, .topology = topology, .max_tbs = bounds[k]};
+      polyccl_plan *plan = NULL;
+      if (polyccl_compile(program, &options, &plan) != POLYCCL_SUCCESS) {
+        fail_msg("%s: %s", samples[i].program, polyccl_last_error());
+      }
+      assert_int_equal(plan->order, POLYCCL_TASK_MAJOR);
+      for (int rank = 0; rank < plan->ranks && bounds[k] > 0; rank++) {
+        assert_true(plan->rank[rank].tbs <= bounds[k]);
+      }
+      polyccl_plan_destroy(plan);
+    }
+    polyccl_program_destroy(program);
+    polyccl_topology_destroy(topology);
+  }
+}
+
+/* Builds the tasks of a sample by the compiler's own passes. */
+static void with_tasks(const sample *s, void (*examine)(const pccl_tasks *, const pccl_pipeline *),
+                       polyccl_result (*schedule)(const pccl_tasks *, const pccl_schedule_rule *, pccl_pipeline *)) {
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
+  polyccl_program *program = load(s);
+  pccl_ir ir = {.program = program};
+  pccl_tasks tasks;
+  pccl_pipeline pipeline;
+  pccl_schedule_rule rule = {0};
+  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
+  assert_int_equal(schedule(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  examine(&tasks, &pipeline);
+  pccl_pipeline_free(&pipeline);
+  pccl_tasks_free(&tasks);
+  pccl_ir_free(&ir);
+  polyccl_program_destroy(program);
+  polyccl_topology_destroy(topology);
+}
+
+static void examine_rules(const pccl_tasks *tasks, const pccl_pipeline *pipeline) {
+  size_t links = tasks->topology->links;
+  int32_t *use = calloc((size_t)pipeline->pipelines * links, sizeof *use);
+  bool *seen = calloc(tasks->count, sizeof *seen);
+  assert_non_null(use);
+  assert_non_null(seen);
+  int32_t last = 0;
+  for (size_t i = 0; i < tasks->count; i++) {
+    int32_t number = pipeline->sequence[i], at = pipeline->of_task[number];
+    const pccl_task *task = &tasks->task[number];
+    assert_false(seen[number]);
+    seen[number] = true;
+    assert_true(at >= last && at < pipeline->pipelines);
+    last = at;
+    for (int32_t k = task->succ; k < task[1].succ; k++) {
+      assert_true(pipeline->of_task[tasks->succ[k]] > at);
+    }
+    for (int32_t k = 0; k < task->links; k++) {
+      int32_t link = tasks->route.data[task->route + k];
+      assert_true(++use[(size_t)at * links + (size_t)link] <= tasks->capacity[link]);
+    }
+  }
+  free(use);
+  free(seen);
+}
+
+static void sub_pipelines_are_free_of_conflicts(void **state) {
+  (void)state;
+  for (int i = 0; i < SAMPLES; i++) {
+    with_tasks(&samples[i], examine_rules, pccl_schedule_hpds);
+    with_tasks(&samples[i], examine_rules, pccl_schedule_round_robin);
+  }
+}
+
+/* The published rule on a case small enough to know: with one link that admits one task, chunks take turns. */
+static void the_chunk_moved_least_goes_first(void **state) {
+  (void)state;
+  polyccl_program_config config = {.collective = POLYCCL_BROADCAST, .ranks = 3, .chunks = 2, .inplace = true};
+  polyccl_program *program = NULL;
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open("fully:3", &topology), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);
+  for (int c = 0; c < 2; c++) {
+    polyccl_location at = {"t.lua", c + 1};
+    polyccl_ref ref;
+    assert_int_equal(polyccl_program_chunk(program, 0, POLYCCL_INPUT, c, 1, at, &ref), POLYCCL_SUCCESS);
+    for (int to = 1; to < 3; to++) {
+      assert_int_equal(polyccl_program_copy(program, &ref, to, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
+    }
+  }
+  pccl_ir ir = {.program = program};
+  pccl_tasks tasks;
+  pccl_pipeline pipeline;
+  pccl_schedule_rule rule = {.max_tbs = 1}; /* a rank takes part in one task at a time */
+  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_schedule_hpds(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  /* Tasks: 0: chunk 0 to rank 1, 1: chunk 0 to rank 2, 2 and 3: the same of chunk 1. */
+  static const int32_t expected[] = {0, 2, 1, 3};
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(pipeline.sequence[i], expected[i]);
+    assert_int_equal(pipeline.of_task[expected[i]], i);
+  }
+  pccl_pipeline_free(&pipeline);
+  pccl_tasks_free(&tasks);
+  pccl_ir_free(&ir);
+  polyccl_program_destroy(program);
+  polyccl_topology_destroy(topology);
+}
+
+static void a_topology_that_does_not_fit_is_refused(void **state) {
+  (void)state;
+  polyccl_program *program = load(&samples[0]);
+  polyccl_compile_options options = {.policy = POLYCCL_POLICY_STATE};
+  polyccl_plan *plan = NULL;
+  assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_ERROR_INVALID);
+  assert_string_equal(polyccl_last_error(), "policy state needs a topology");
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open("fully:5", &topology), POLYCCL_SUCCESS);
+  options.topology = topology;
+  assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_ERROR_INVALID);
+  assert_string_equal(polyccl_last_error(), "allreduce_ring has 16 ranks, but topology fully:5 only 5");
+  polyccl_topology_destroy(topology);
+  polyccl_program_destroy(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bounds_on_thread_blocks_hold),
+      cmocka_unit_test(sub_pipelines_are_free_of_conflicts),
+      cmocka_unit_test(the_chunk_moved_least_goes_first),
+      cmocka_unit_test(a_topology_that_does_not_fit_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
