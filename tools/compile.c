@@ -1,12 +1,11 @@
 /* polyccl compile PROGRAM: a plan, as text or as MSCCL XML. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <polyccl/compile.h>
 
+#include "output.h"
 #include "program_args.h"
 #include "tools.h"
 
@@ -127,46 +126,14 @@ static int parse(compile_args *args, int argc, char **argv) {
              : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
 }
 
-/* A file appears whole or not at all. */
-static int write_file(const polyccl_plan *plan, const compile_args *args) {
-  size_t size = strlen(args->output) + 32;
-  char *temporary = malloc(size);
-  if (temporary == NULL) {
-    return pccl_tool_usage("compile", "out of memory");
-  }
-  snprintf(temporary, size, "%s.%ld.tmp", args->output, (long)getpid());
-  FILE *file = fopen(temporary, "we");
-  int status = PCCL_EXIT_OK;
-  if (file == NULL) {
-    status = pccl_tool_usage("compile", "%s: cannot write: %s", args->output, strerror(errno));
-  } else {
-    polyccl_result result = polyccl_plan_write(plan, args->format, file);
-    bool failed = ferror(file) != 0;
-    failed = fclose(file) != 0 || failed;
-    if (result != POLYCCL_SUCCESS) {
-      status = pccl_tool_failed("compile", result);
-    } else if (failed || rename(temporary, args->output) != 0) {
-      status = pccl_tool_usage("compile", "%s: cannot write: %s", args->output, strerror(errno));
-    }
-    if (status != PCCL_EXIT_OK) {
-      unlink(temporary);
-    }
-  }
-  free(temporary);
-  return status;
-}
-
 static int write_out(const polyccl_plan *plan, const compile_args *args) {
-  if (args->output != NULL) {
-    return write_file(plan, args);
+  pccl_output output;
+  int status = pccl_output_open(&output, "compile", args->output);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
-  polyccl_result result = polyccl_plan_write(plan, args->format, stdout);
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_tool_failed("compile", result);
-  }
-  return fflush(stdout) == 0 && !ferror(stdout)
-             ? PCCL_EXIT_OK
-             : pccl_tool_usage("compile", "cannot write to standard output: %s", strerror(errno));
+  polyccl_result result = polyccl_plan_write(plan, args->format, output.file);
+  return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 
 static int compile(const compile_args *args) {

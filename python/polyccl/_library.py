@@ -7,7 +7,7 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
-from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_uint8,
+from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_uint8,
                     c_void_p)
 
 SUCCESS = 0
@@ -82,7 +82,18 @@ class ProgramSummary(Structure):
 
 
 class CompileOptions(Structure):
-    _fields_ = [("placement", c_int), ("dump", c_char_p), ("dump_to", c_void_p), ("no_verify", c_bool)]
+    _fields_ = [
+        ("placement", c_int),
+        ("policy", c_int),
+        ("schedule", c_int),
+        ("topology", c_void_p),
+        ("max_tbs", c_int),
+        ("bytes", c_uint64),
+        ("seconds", c_double),
+        ("dump", c_char_p),
+        ("dump_to", c_void_p),
+        ("no_verify", c_bool),
+    ]
 
 
 class StepData(Structure):

@@ -52,6 +52,12 @@ static void program_layouts(void) {
   FIELD(polyccl_program_summary, identical);
   SIZE(polyccl_compile_options);
   FIELD(polyccl_compile_options, placement);
+  FIELD(polyccl_compile_options, policy);
+  FIELD(polyccl_compile_options, schedule);
+  FIELD(polyccl_compile_options, topology);
+  FIELD(polyccl_compile_options, max_tbs);
+  FIELD(polyccl_compile_options, bytes);
+  FIELD(polyccl_compile_options, seconds);
   FIELD(polyccl_compile_options, dump);
   FIELD(polyccl_compile_options, dump_to);
   FIELD(polyccl_compile_options, no_verify);
