@@ -6,16 +6,19 @@
  *   verify_tasks.c     no deadlock in task-major order
  *   verify_race.c      conflicting accesses are ordered                 (verify_reach.c: the hard questions)
  *   verify_post.c      symbolic execution                               (verify_value.c: its values)
+ *   verify_outputs.c   what it must leave in the outputs
  * docs/verifier.md says what is proved and why that suffices. */
 #ifndef PCCL_PLAN_VERIFY_H
 #define PCCL_PLAN_VERIFY_H
 
 #include "plan/plan.h"
 
-/* Bounds on the work that a plan may ask for, so that no input can hang the verifier: chunks touched by all steps
- * together, and chunks of memory on all ranks together. Both are some hundred times what known plans need. */
-#define PCCL_VERIFY_MAX_TOUCHES ((size_t)1 << 28)
-#define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 28)
+/* Bounds on the work and memory that a plan may ask for, so that no input can hang the verifier: chunks touched by all
+ * steps together, chunks of memory on all ranks together, different reductions. Each is some hundred times what known
+ * plans need; the first is some seconds. */
+#define PCCL_VERIFY_MAX_TOUCHES ((size_t)1 << 27)
+#define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 27)
+#define PCCL_VERIFY_MAX_SUMS ((size_t)1 << 25)
 
 typedef struct pccl_verify {
   const polyccl_plan *plan;

@@ -264,12 +264,74 @@ static void a_plan_without_steps_is_right_where_nothing_is_to_do(void **state) {
   polyccl_plan_destroy(plan);
 }
 
+/* Rank 0 sends its chunk round a ring and receives into the same memory from another thread block; only the way round
+ * orders the two. Or, `broken`, what comes back was rank 1's own. */
+static polyccl_result verify_ring(int ranks, bool broken) {
+  char *text = NULL;
+  size_t length;
+  FILE *to = open_memstream(&text, &length);
+  assert_non_null(to);
+  fprintf(to, "polyccl-plan 1\nname \"ring\"\ncollective custom\nranks %d\nchunks 1\ninplace yes\n", ranks);
+  fprintf(to, "rank 0 scratch 0\n tb\n  send i0 x1 to 1.0\n tb\n  recv o0 x1 from %d.0\n", ranks - 1);
+  for (int r = 1; r < ranks; r++) {
+    fprintf(to, "rank %d scratch 1\n tb\n", r);
+    if (r == 1 && broken) {
+      fprintf(to, "  send i0 x1 to 2.0\n  recv s0 x1 from 0.0\n");
+    } else {
+      fprintf(to, "  rcs s0 x1 from %d.0 to %d.0\n", r - 1, (r + 1) % ranks);
+    }
+  }
+  fclose(to);
+  polyccl_plan *plan = NULL;
+  assert_int_equal(polyccl_plan_parse("ring", text, length, &plan), POLYCCL_SUCCESS);
+  polyccl_result result = polyccl_plan_verify(plan, NULL);
+  polyccl_plan_destroy(plan);
+  free(text);
+  return result;
+}
+
+/* Short ways are found by the search of verify_reach.c, long ones by its sweep. */
+static void order_through_other_ranks_is_found_however_long(void **state) {
+  (void)state;
+  for (int ranks = 3; ranks < 10000; ranks = ranks * 4 + 1) {
+    if (verify_ring(ranks, false) != POLYCCL_SUCCESS) {
+      fail_msg("%d ranks: %s", ranks, polyccl_last_error());
+    }
+    assert_int_equal(verify_ring(ranks, true), POLYCCL_ERROR_INVALID);
+    assert_non_null(strstr(polyccl_last_error(), "rank 0 tb 1 step 0 (recv) writes output[0] and"));
+    assert_non_null(strstr(polyccl_last_error(), "a race"));
+  }
+}
+
+static void too_much_work_is_refused(void **state) {
+  (void)state;
+  polyccl_plan *plan = two_rank_plan();
+  plan->collective = POLYCCL_CUSTOM;
+  plan->chunks = plan->chunks_out = 1 << 20;
+  for (int r = 0; r < 2; r++) {
+    plan->rank[r].input = plan->rank[r].output = plan->rank[r].scratch = 1 << 20;
+  }
+  polyccl_step *more = realloc(plan->step, 300 * sizeof *more);
+  assert_non_null(more);
+  plan->step = more;
+  for (size_t s = plan->steps; s < 300; s++) { /* more steps for the last thread block */
+    plan->step[s] = (polyccl_step){.op = POLYCCL_STEP_COPY, .dst_buf = 2, .count = 1 << 20, .recv = -1, .send = -1};
+  }
+  plan->tb[3].steps += 300 - (int32_t)plan->steps;
+  plan->steps = 300;
+  assert_int_equal(polyccl_plan_verify(plan, NULL), POLYCCL_ERROR_LIMIT);
+  assert_string_equal(polyccl_last_error(), "the steps touch more than 134217728 chunks in all, the verifier's limit");
+  polyccl_plan_destroy(plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_plans_are_refused),
       cmocka_unit_test(right_plans_are_proved),
       cmocka_unit_test(plans_of_public_tools),
       cmocka_unit_test(broken_indices_are_refused),
+      cmocka_unit_test(order_through_other_ranks_is_found_however_long),
+      cmocka_unit_test(too_much_work_is_refused),
       cmocka_unit_test(unknown_ops_and_buffers_are_refused),
       cmocka_unit_test(a_plan_without_steps_is_right_where_nothing_is_to_do),
   };

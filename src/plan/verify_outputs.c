@@ -1,0 +1,278 @@
+/* What the symbolic execution leaves: every output chunk is compared with the postcondition, contribution by
+ * contribution, and the ranks with one another. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "plan/verify_execution.h"
+
+enum { DESCRIBED_LEAVES = 1 << 20 }; /* a wrong value with more leaves is not listed */
+
+static int compare(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void sort(int32_t *numbers, size_t count) {
+  if (count > 1) {
+    qsort(numbers, count, sizeof *numbers, compare);
+  }
+}
+
+static size_t run_length(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
+  size_t end = at;
+  while (end < length && sorted[end] == leaf) {
+    end++;
+  }
+  return end - at;
+}
+
+/* One more item of a list of which only the first few are said. */
+static void list_leaf(const pccl_execution *e, pccl_text *text, size_t number, size_t times, int32_t leaf) {
+  enum { LISTED = 4 };
+  if (number > LISTED) {
+    return;
+  }
+  pccl_text_add(text, number > 0 ? " and " : "");
+  if (number == LISTED) {
+    pccl_text_add(text, "more");
+    return;
+  }
+  if (times > 1) {
+    pccl_text_add(text, "%zux ", times);
+  }
+  pccl_text_add(text, "rank %d chunk %d", leaf / e->values.input, leaf % e->values.input);
+}
+
+/* "has 2x rank 1 chunk 2, lacks rank 0 chunk 2"; both lists sorted. */
+static void describe_difference(const pccl_execution *e, pccl_text *text) {
+  const int32_t *has = e->values.list.data, *wants = e->wanted.data;
+  size_t holds = e->values.list.len, asks = e->wanted.len, extras = 0, missing = 0;
+  pccl_text extra = {0}, lacks = {0};
+  for (size_t i = 0, j = 0; i < holds || j < asks;) {
+    int32_t leaf = j == asks || (i < holds && has[i] < wants[j]) ? has[i] : wants[j];
+    size_t held = run_length(has, i, holds, leaf), wanted = run_length(wants, j, asks, leaf);
+    if (held > wanted) {
+      list_leaf(e, &extra, extras++, held, leaf);
+    } else if (held < wanted) {
+      list_leaf(e, &lacks, missing++, wanted - held, leaf);
+    }
+    i += held;
+    j += wanted;
+  }
+  pccl_text_add(text, "%s%s%s%s%s", extras > 0 ? "has " : "", extras > 0 && extra.data != NULL ? extra.data : "",
+                extras > 0 && missing > 0 ? ", " : "", missing > 0 ? "lacks " : "",
+                missing > 0 && lacks.data != NULL ? lacks.data : "");
+  pccl_text_free(&extra);
+  pccl_text_free(&lacks);
+}
+
+static polyccl_result describe(pccl_execution *e, int32_t value, pccl_text *text) {
+  e->values.list.len = 0;
+  if (value == PCCL_VERIFY_NOTHING) {
+    pccl_text_add(text, "holds nothing, ");
+  } else if (pccl_verify_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
+    pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
+    return POLYCCL_SUCCESS;
+  } else if (!pccl_verify_value_expand(&e->values, value)) {
+    return pccl_no_memory("the verifier");
+  }
+  sort(e->values.list.data, e->values.list.len);
+  sort(e->wanted.data, e->wanted.len);
+  describe_difference(e, text);
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result report_wrong(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell) {
+  int32_t writer = e->writer[cell];
+  pccl_text text = {0};
+  polyccl_result result = describe(e, e->value[cell], &text);
+  const char *said = text.data != NULL && !text.failed ? text.data : "is wrong (no memory to say how)";
+  if (result == POLYCCL_SUCCESS && writer < 0) {
+    result = pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, said);
+  } else if (result == POLYCCL_SUCCESS) {
+    result = pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(e->v->plan, &e->v->plan->step[writer]),
+                          "rank %d output[%d]: %s; last written by %s", rank, chunk, said,
+                          pccl_verify_name(e->v, writer).text);
+  }
+  pccl_text_free(&text);
+  return result;
+}
+
+/* Is the value the sum of chunk `chunk` over all ranks? */
+static polyccl_result sums_all_ranks(pccl_execution *e, int32_t value, int32_t chunk, bool *yes) {
+  int32_t ranks = e->v->plan->ranks;
+  *yes = false;
+  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)ranks) {
+    return POLYCCL_SUCCESS;
+  }
+  int32_t sum = value - e->values.leaves;
+  if (sum >= 0 && e->checked[sum] == chunk + 1) {
+    *yes = true;
+    return POLYCCL_SUCCESS;
+  }
+  if (!pccl_verify_value_expand(&e->values, value)) {
+    return pccl_no_memory("the verifier");
+  }
+  e->generation++;
+  for (size_t i = 0; i < e->values.list.len; i++) {
+    int32_t leaf = e->values.list.data[i], rank = leaf / e->values.input;
+    if (leaf % e->values.input != chunk || e->seen.data[rank] == e->generation) {
+      return POLYCCL_SUCCESS;
+    }
+    e->seen.data[rank] = e->generation;
+  }
+  if (sum >= 0) {
+    e->checked[sum] = chunk + 1;
+  }
+  *yes = true;
+  return POLYCCL_SUCCESS;
+}
+
+static bool want(pccl_execution *e, const polyccl_leaf *leaf, int32_t count) {
+  e->wanted.len = 0;
+  for (int32_t i = 0; i < count; i++) {
+    if (!pccl_vec_push(&e->wanted, leaf[i].rank * e->values.input + leaf[i].chunk)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chunk) {
+  const pccl_verify *v = e->v;
+  polyccl_leaf leaf;
+  size_t cell = v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
+  int32_t value = e->value[cell];
+  switch (pccl_collective_post(&v->spec, rank, chunk, &leaf)) {
+    case PCCL_POST_ANY: return POLYCCL_SUCCESS;
+    case PCCL_POST_ONE:
+      if (value == leaf.rank * e->values.input + leaf.chunk) {
+        return POLYCCL_SUCCESS;
+      }
+      return want(e, &leaf, 1) ? report_wrong(e, rank, chunk, cell) : pccl_no_memory("the verifier");
+    case PCCL_POST_ALL: break;
+  }
+  bool right;
+  PCCL_TRY(sums_all_ranks(e, value, leaf.chunk, &right));
+  if (right) {
+    return POLYCCL_SUCCESS;
+  }
+  e->wanted.len = 0;
+  for (int32_t r = 0; r < v->plan->ranks; r++) {
+    if (!pccl_vec_push(&e->wanted, r * e->values.input + leaf.chunk)) {
+      return pccl_no_memory("the verifier");
+    }
+  }
+  return report_wrong(e, rank, chunk, cell);
+}
+
+static polyccl_result check_table(pccl_execution *e) {
+  const polyccl_plan *plan = e->v->plan;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    for (int32_t k = 0; k < plan->rank[r].output; k++) {
+      PCCL_TRY(check_output(e, r, k));
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- custom collectives ---- */
+
+static polyccl_result check_post(pccl_execution *e, const polyccl_post *post) {
+  const pccl_verify *v = e->v;
+  size_t cell = v->cell[post->rank] + (size_t)pccl_verify_cell(v, post->rank, POLYCCL_BUF_OUTPUT, post->chunk);
+  int32_t value = e->value[cell];
+  if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
+    return pccl_no_memory("the verifier");
+  }
+  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)post->leaves) {
+    return report_wrong(e, post->rank, post->chunk, cell);
+  }
+  if (!pccl_verify_value_expand(&e->values, value)) {
+    return pccl_no_memory("the verifier");
+  }
+  sort(e->values.list.data, e->values.list.len);
+  sort(e->wanted.data, e->wanted.len);
+  for (size_t i = 0; i < e->wanted.len; i++) {
+    if (e->wanted.data[i] != e->values.list.data[i]) {
+      return report_wrong(e, post->rank, post->chunk, cell);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_posts(pccl_execution *e) {
+  for (size_t i = 0; i < e->v->plan->posts; i++) {
+    PCCL_TRY(check_post(e, &e->v->plan->post[i]));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_verify_outputs(pccl_execution *e) {
+  PCCL_TRY(check_table(e));
+  return check_posts(e);
+}
+
+/* ---- identical ---- */
+
+static size_t output_cell(const pccl_verify *v, int32_t rank, int32_t chunk) {
+  return v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
+}
+
+/* Custom: outputs on different ranks that promise the same contributions hold the same tree. They are told by their
+ * sorted contributions; a sum of hashes of these finds candidates, and equal trees settle the common case. */
+typedef struct promise {
+  uint64_t key;
+  int32_t value;
+} promise;
+
+static int compare_promises(const void *a, const void *b) {
+  const promise *x = a, *y = b;
+  return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->value > y->value) - (x->value < y->value);
+}
+
+static polyccl_result compare_posts(pccl_execution *e) {
+  const polyccl_plan *plan = e->v->plan;
+  promise *all = pccl_array(plan->posts, sizeof *all);
+  if (all == NULL) {
+    return pccl_no_memory("the verifier");
+  }
+  for (size_t i = 0; i < plan->posts; i++) {
+    const polyccl_post *post = &plan->post[i];
+    all[i] = (promise){.key = 0, .value = e->value[output_cell(e->v, post->rank, post->chunk)]};
+    for (int32_t k = 0; k < post->leaves; k++) {
+      const polyccl_leaf *leaf = &plan->leaf[post->leaf + k];
+      all[i].key += pccl_mix64((uint64_t)leaf->rank << 32 | (uint64_t)leaf->chunk);
+    }
+  }
+  if (plan->posts > 1) {
+    qsort(all, plan->posts, sizeof *all, compare_promises);
+  }
+  for (size_t i = 1; i < plan->posts; i++) {
+    if (all[i].key == all[i - 1].key && all[i].value != all[i - 1].value) {
+      e->v->report.identical = false; /* or two promises share a hash: then too little is promised, never too much */
+    }
+  }
+  free(all);
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_verify_identical(pccl_execution *e) {
+  const pccl_verify *v = e->v;
+  if (v->plan->collective == POLYCCL_CUSTOM) {
+    return compare_posts(e);
+  }
+  if (v->plan->collective != POLYCCL_ALLREDUCE) {
+    return POLYCCL_SUCCESS; /* no two ranks get the same reduction */
+  }
+  for (int32_t r = 1; r < v->plan->ranks; r++) {
+    for (int32_t k = 0; k < v->plan->rank[r].output; k++) {
+      if (e->value[output_cell(v, r, k)] != e->value[output_cell(v, 0, k)]) {
+        e->v->report.identical = false;
+        return POLYCCL_SUCCESS;
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
