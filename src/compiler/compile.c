@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "compiler/state.h"
+#include "plan/reference.h"
 
 typedef struct pass {
   const char *name;
@@ -77,6 +78,7 @@ static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *opt
 
 /* The last word has the verifier, on the plan as it will run. */
 static polyccl_result prove(polyccl_plan *plan) {
+  PCCL_TRY(pccl_plan_mark_references(plan));
   polyccl_verify_report report;
   PCCL_TRY(polyccl_plan_verify(plan, &report));
   plan->fifo_depth = report.fifo_depth;

@@ -1,5 +1,6 @@
 /* The verifier's table of contents. */
 #include "plan/verify.h"
+#include "plan/reference.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,17 @@ static polyccl_result run_phases(pccl_verify *v) {
   PCCL_TRY(pccl_verify_match(v));
   PCCL_TRY(pccl_verify_order(v));
   PCCL_TRY(pccl_verify_race(v));
+  PCCL_TRY(pccl_verify_references(v));
   return pccl_verify_post(v);
+}
+
+static void free_context(pccl_verify *v) {
+  free(v->step_tb);
+  free(v->cell);
+  free(v->from);
+  free(v->to);
+  free(v->order);
+  free(v->level);
 }
 
 polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_report *report) {
@@ -58,11 +69,19 @@ polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_repo
   if (result == POLYCCL_SUCCESS && report != NULL) {
     *report = v.report;
   }
-  free(v.step_tb);
-  free(v.cell);
-  free(v.from);
-  free(v.to);
-  free(v.order);
-  free(v.level);
+  free_context(&v);
+  return result;
+}
+
+polyccl_result pccl_plan_mark_references(polyccl_plan *plan) {
+  if (plan->steps > PCCL_REFERENCE_MAX_STEPS || plan->ranks > PCCL_REFERENCE_MAX_RANKS) {
+    return POLYCCL_SUCCESS;
+  }
+  pccl_verify v = {.plan = plan};
+  polyccl_result result = pccl_verify_bounds(&v);
+  result = result == POLYCCL_SUCCESS ? pccl_verify_match(&v) : result;
+  result = result == POLYCCL_SUCCESS ? pccl_verify_order(&v) : result;
+  result = result == POLYCCL_SUCCESS ? pccl_verify_mark(&v, plan) : result;
+  free_context(&v);
   return result;
 }

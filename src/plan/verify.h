@@ -5,6 +5,7 @@
  *   verify_order.c     no deadlock; the least depth; an order for what follows
  *   verify_tasks.c     no deadlock in task-major order
  *   verify_race.c      conflicting accesses are ordered                 (verify_reach.c: the hard questions)
+ *   verify_reference.c get and put leave every pair of accesses ordered
  *   verify_post.c      symbolic execution                               (verify_value.c: its values)
  *   verify_outputs.c   what it must leave in the outputs
  * docs/verifier.md says what is proved and why that suffices. */
@@ -53,6 +54,16 @@ typedef struct pccl_reach_query {
 
 /* Answers by paths through all ranks; `failed` is the index of the first query that is not so, or `count`. */
 polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *query, size_t count, size_t *failed);
+
+/* The same, one at a time: `certain` is false also where a bounded search finds no answer. */
+typedef struct pccl_reach pccl_reach;
+polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **reach);
+polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, bool *certain);
+void pccl_reach_close(pccl_reach *reach); /* NULL is fine */
+
+/* verify_reference.c: checks the marks, sets them. */
+polyccl_result pccl_verify_references(pccl_verify *v);
+polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan);
 
 static inline const polyccl_thread_block *pccl_verify_tb(const pccl_verify *v, size_t step) {
   return &v->plan->tb[v->step_tb[step]];

@@ -13,7 +13,7 @@
 
 enum { SEARCH_STEPS = 2048 };
 
-typedef struct reach {
+typedef struct pccl_reach {
   const pccl_verify *v;
   int32_t *seen;           /* [tbs] steps of the thread block below this index are visited or being visited */
   PCCL_VEC(int32_t) stack; /* steps to go on from */
@@ -161,4 +161,34 @@ polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *q
   pccl_vec_free(&r.stack);
   pccl_vec_free(&r.dirty);
   return result;
+}
+
+polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
+  reach *made = pccl_zeroed(1, sizeof *made);
+  if (made == NULL || (made->seen = pccl_zeroed(v->plan->tbs, sizeof(int32_t))) == NULL) {
+    free(made);
+    return pccl_no_memory("the verifier");
+  }
+  made->v = v;
+  *opened = made;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_reach_ask(pccl_reach *r, int32_t before, int32_t after, bool *certain) {
+  if (before == after) {
+    *certain = false;
+    return POLYCCL_SUCCESS;
+  }
+  answer found = ask(r, before, after);
+  *certain = found == YES;
+  return found == NO_MEMORY ? pccl_no_memory("the verifier") : POLYCCL_SUCCESS;
+}
+
+void pccl_reach_close(pccl_reach *r) {
+  if (r != NULL) {
+    free(r->seen);
+    pccl_vec_free(&r->stack);
+    pccl_vec_free(&r->dirty);
+    free(r);
+  }
 }

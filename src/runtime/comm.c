@@ -112,10 +112,13 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
   pthread_once(&watch_once, watch_forks);
   polyccl_comm *made = pccl_zeroed(1, sizeof *made);
   int *fds = pccl_array((size_t)ranks, sizeof *fds);
-  polyccl_result result = made != NULL && fds != NULL ? read_options(made) : pccl_no_memory("a communicator");
+  pccl_view *view = pccl_zeroed((size_t)ranks, sizeof *view);
+  polyccl_result result =
+      made != NULL && fds != NULL && view != NULL ? read_options(made) : pccl_no_memory("a communicator");
   if (result != POLYCCL_SUCCESS) {
     free(made);
     free(fds);
+    free(view);
     pccl_segment_release(segment);
     return result;
   }
@@ -123,6 +126,7 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
     fds[i] = -1;
   }
   made->peer_fd = fds;
+  made->view = view;
   made->segment = segment;
   made->cell = &segment->header->cell[rank];
   made->kernels = pccl_reduce_kernels();
@@ -150,6 +154,7 @@ static void free_comm(polyccl_comm *comm) {
     }
   }
   free(comm->peer_fd);
+  free(comm->view);
   pccl_region_cache_free(&comm->regions);
   polyccl_mem_free(comm->scratch);
   pccl_segment_release(comm->segment);

@@ -14,6 +14,12 @@
 struct pccl_loaded;
 struct pccl_prepared;
 
+/* A peer's buffers in the running call, as far as this rank can address them. */
+typedef struct pccl_view {
+  uint64_t call; /* valid for this one */
+  char *base[PCCL_CALL_BUFFERS];
+} pccl_view;
+
 struct polyccl_comm {
   pccl_segment *segment;
   pccl_rank_cell *cell; /* ours */
@@ -34,7 +40,8 @@ struct polyccl_comm {
 
   void *scratch;
   size_t scratch_bytes;
-  uint64_t calls; /* by reference */
+  uint64_t calls;  /* with references */
+  pccl_view *view; /* [ranks] */
   pccl_region_cache regions;
   int *peer_fd; /* pidfds, opened when first needed; -1 */
 };

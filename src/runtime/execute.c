@@ -13,7 +13,16 @@ typedef struct call {
   pccl_prepared *p;
   char *base[PCCL_BUFFERS];
   uint32_t running; /* thread blocks */
+  /* References: our buffers as others may know them. */
+  pccl_reference mine[PCCL_BUFFERS];
+  polyccl_result failed;
 } call;
+
+/* The loops that are made of one source: a protocol, and Simple with references. */
+typedef struct mode {
+  polyccl_protocol protocol;
+  bool references;
+} mode;
 
 static const uint64_t wipe_every = (uint64_t)1 << 30;
 
@@ -40,6 +49,10 @@ static inline bool waits_ended(const pccl_prepared *p, const pccl_tb_state *tb, 
   return true;
 }
 
+static inline char *slot_of(const pccl_prepared *p, const pccl_end *end) {
+  return end->ring->slots + (end->count & (p->depth - 1)) * p->slot_bytes;
+}
+
 static inline bool message_arrived(polyccl_protocol protocol, const pccl_prepared *p, pccl_tb_state *tb,
                                    const pccl_prepared_step *step, size_t bytes) {
   pccl_end *end = step->recv;
@@ -49,7 +62,7 @@ static inline bool message_arrived(polyccl_protocol protocol, const pccl_prepare
     }
     return end->cached > end->count;
   }
-  const char *slot = end->ring->slots + (end->count & (p->depth - 1)) * p->slot_bytes;
+  const char *slot = slot_of(p, end);
   return protocol == POLYCCL_LL ? pccl_ll_arrived(slot, &tb->arrived, bytes, end->count)
                                 : pccl_ll128_arrived(slot, &tb->arrived, bytes, end->count);
 }
@@ -88,49 +101,139 @@ static inline size_t clip(size_t valid, size_t start, size_t n) {
   return valid <= start ? 0 : pccl_least(valid - start, n);
 }
 
-static inline void move_runs(polyccl_protocol protocol, call *c, const pccl_tb_state *tb,
-                             const pccl_prepared_step *step, size_t start, size_t n) {
+/* ---- by reference ---- */
+
+static inline bool same_process(const call *c, const pccl_end *end) { return end->peer_cell->pid == c->comm->pid; }
+
+/* Our buffer can be named to the peer. */
+static inline bool lends(const call *c, const pccl_end *end, uint8_t buffer) {
+  return c->mine[buffer].region != 0 || same_process(c, end);
+}
+
+/* Where `reference` of the peer is here. A peer in this process may name any memory. */
+static polyccl_result address_of(call *c, const pccl_end *end, pccl_reference reference, char **address) {
+  if (same_process(c, end)) {
+    *address = reference.region == 0 ? (char *)(uintptr_t)reference.offset : pccl_region_local(reference);
+    return POLYCCL_SUCCESS;
+  }
+  *address = NULL;
+  return reference.region == 0 ? POLYCCL_SUCCESS
+                               : pccl_region_address(&c->comm->regions, end->peer_cell->pid, reference, address);
+}
+
+/* The peer's buffers; false: it has not entered the call. It cannot be past it, since it waits for our message. */
+static bool view_peer(call *c, const pccl_end *end, pccl_view **view) {
+  *view = &c->comm->view[end->peer];
+  if ((*view)->call == c->comm->calls) {
+    return true;
+  }
+  if (atomic_load_explicit(&end->peer_cell->call, memory_order_acquire) != c->comm->calls) {
+    return false;
+  }
+  for (int b = 0; b < PCCL_BUFFERS; b++) {
+    polyccl_result result = address_of(c, end, end->peer_cell->buffer[b], &(*view)->base[b]);
+    if (result != POLYCCL_SUCCESS) {
+      c->failed = result;
+      return false;
+    }
+  }
+  (*view)->call = c->comm->calls;
+  return true;
+}
+
+/* False: it is not known yet. */
+static inline bool choose_way(call *c, const pccl_prepared_step *step, pccl_way *way, char **far_base) {
+  *way = PCCL_BY_SLOT;
+  bool get = step->may_get && lends(c, step->send, step->lent_buf);
+  if (get && !(step->may_put && step->put_first)) {
+    *way = PCCL_BY_GET;
+    return true;
+  }
+  if (step->may_put) {
+    pccl_view *view;
+    if (!view_peer(c, step->send, &view)) {
+      return false;
+    }
+    *far_base = view->base[step->far_dst_buf];
+    *way = *far_base != NULL ? PCCL_BY_PUT : get ? PCCL_BY_GET : PCCL_BY_SLOT;
+  }
+  return true;
+}
+
+/* What the sender wrote at the start of the slot; false: its memory cannot be reached. */
+static inline bool read_note(call *c, pccl_end *end, const pccl_note *note, char **far_base) {
+  if (note->way == PCCL_BY_GET) {
+    if (end->noted_at == NULL || end->noted_generation != c->comm->regions.generation ||
+        end->noted.region != note->buffer.region || end->noted.offset != note->buffer.offset) {
+      polyccl_result result = address_of(c, end, note->buffer, &end->noted_at);
+      if (result != POLYCCL_SUCCESS) {
+        c->failed = result;
+        return false;
+      }
+      end->noted = note->buffer;
+      end->noted_generation = c->comm->regions.generation;
+    }
+    *far_base = end->noted_at;
+  }
+  return true;
+}
+
+/* ---- steps ---- */
+
+/* Where a step's message comes from and goes to. */
+typedef struct route {
+  char *in, *out; /* slots' payload */
+  char *in_base, *out_base;
+  pccl_way in_way, out_way;
+} route;
+
+static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, const route *way, size_t start,
+                             size_t n) {
   const pccl_prepared *p = c->p;
-  size_t e = p->element, pitch = run_pitch(protocol, n * e);
-  const char *in = NULL;
-  char *out = NULL;
+  size_t e = p->element, pitch = run_pitch(how.protocol, n * e);
   pccl_move m = {.n = n};
-  if (step->recv != NULL) {
-    in = step->recv->ring->slots + (step->recv->count & (p->depth - 1)) * p->slot_bytes;
-    m.in_number = step->recv->count;
+  if (how.protocol != POLYCCL_SIMPLE) {
+    m.in_number = step->recv != NULL ? step->recv->count : 0;
+    m.out_number = step->send != NULL ? step->send->count : 0;
   }
-  if (step->send != NULL) {
-    out = step->send->ring->slots + (step->send->count & (p->depth - 1)) * p->slot_bytes;
-    m.out_number = step->send->count;
-  }
-  (void)tb;
   for (uint32_t i = 0; i < step->runs; i++) {
     const pccl_run *run = &step->run[i];
-    m.src = c->base[step->src_buf] + run->src + start * e;
-    m.dst = c->base[step->dst_buf] + run->dst + start * e;
+    size_t shift = start * e;
+    m.src = c->base[step->src_buf] + run->src + shift;
+    m.dst = c->base[step->dst_buf] + run->dst + shift;
     m.src_n = clip(run->src_len, start, n);
     m.dst_n = clip(run->dst_len, start, n);
     m.in_n = m.out_n = n;
     m.at = i * pitch;
-    if (protocol == POLYCCL_SIMPLE) {
-      m.in = in + m.at;
-      m.out = out + m.at;
-      pccl_move_memory(c->comm->kernels, p, step->op, &m, false);
-    } else {
-      m.in = in;
-      m.out = out;
-      pccl_move_lines(protocol, c->comm->kernels, p, step->op, &m);
+    m.in = way->in;
+    m.out = way->out;
+    if (how.protocol != POLYCCL_SIMPLE) {
+      pccl_move_lines(how.protocol, c->comm->kernels, p, step->op, &m);
+      continue;
     }
+    m.in += m.at;
+    m.out += m.at;
+    if (how.references && way->in_way != PCCL_BY_SLOT) {
+      bool get = way->in_way == PCCL_BY_GET;
+      m.in = get ? way->in_base + run->far_src + shift : m.dst;
+      m.in_n = get ? clip(run->far_src_len, start, n) : m.dst_n;
+    }
+    if (how.references && way->out_way != PCCL_BY_SLOT) {
+      bool put = way->out_way == PCCL_BY_PUT;
+      m.out = put ? way->out_base + run->far_dst + shift : NULL;
+      m.out_n = put ? clip(run->far_dst_len, start, n) : 0;
+    }
+    pccl_move_memory(c->comm->kernels, p, step->op, &m, how.references && way->out_way == PCCL_BY_PUT);
   }
 }
 
-static inline void publish(polyccl_protocol protocol, call *c, const pccl_prepared_step *step) {
+static inline void publish(mode how, call *c, const pccl_prepared_step *step) {
   if (c->p->stream) {
     c->comm->kernels->stream_fence();
   }
   if (step->send != NULL) {
     step->send->count++;
-    if (protocol == POLYCCL_SIMPLE) {
+    if (how.protocol == POLYCCL_SIMPLE) {
       atomic_store_explicit(&step->send->ring->tail, step->send->count, memory_order_release);
     }
     pccl_notify(c->comm, step->send->peer_cell);
@@ -160,8 +263,33 @@ static inline void go_on(call *c, const pccl_prepared_tb *block, pccl_tb_state *
   }
 }
 
+/* References: finds the ways in and out, writes the note of what goes out. False: the step must wait. */
+static inline bool find_ways(call *c, const pccl_prepared_step *step, route *way) {
+  if (step->recv != NULL) {
+    const pccl_note *note = (const pccl_note *)(const void *)way->in;
+    way->in_way = (pccl_way)note->way;
+    if (!read_note(c, step->recv, note, &way->in_base)) {
+      return false;
+    }
+    way->in += sizeof *note;
+  }
+  if (step->send != NULL) {
+    if (!choose_way(c, step, &way->out_way, &way->out_base)) {
+      return false;
+    }
+    pccl_note *note = (pccl_note *)(void *)way->out;
+    note->way = way->out_way;
+    if (way->out_way == PCCL_BY_GET) {
+      note->buffer = c->mine[step->lent_buf];
+      step->send->lent = step->send->count + 1;
+    }
+    way->out += sizeof *note;
+  }
+  return true;
+}
+
 /* False: the step must wait. */
-static inline bool try_step(polyccl_protocol protocol, call *c, const pccl_prepared_tb *block, pccl_tb_state *tb) {
+static inline bool try_step(mode how, call *c, const pccl_prepared_tb *block, pccl_tb_state *tb) {
   const pccl_prepared *p = c->p;
   const pccl_prepared_step *step = &block->step[tb->step];
   if (!waits_ended(p, tb, step)) {
@@ -169,24 +297,30 @@ static inline bool try_step(polyccl_protocol protocol, call *c, const pccl_prepa
   }
   size_t start = p->batches == 1 ? 0 : tb->batch * p->tile;
   size_t n = p->batches == 1 ? step->len : pccl_least(p->tile, step->len - start);
-  if (step->recv != NULL && !message_arrived(protocol, p, tb, step, run_pitch(protocol, n * p->element) * step->runs)) {
+  if (step->recv != NULL &&
+      !message_arrived(how.protocol, p, tb, step, run_pitch(how.protocol, n * p->element) * step->runs)) {
     return false;
   }
-  if (step->send != NULL && !has_credit(protocol, p, step->send)) {
+  if (step->send != NULL && !has_credit(how.protocol, p, step->send)) {
     return false;
   }
-  move_runs(protocol, c, tb, step, start, n);
-  publish(protocol, c, step);
+  route way = {.in = step->recv != NULL ? slot_of(p, step->recv) : NULL,
+               .out = step->send != NULL ? slot_of(p, step->send) : NULL};
+  if (how.references && !find_ways(c, step, &way)) {
+    return false;
+  }
+  move_runs(how, c, step, &way, start, n);
+  publish(how, c, step);
   go_on(c, block, tb);
   return true;
 }
 
 /* Runs every thread block as far as it goes; true: something moved. */
-static inline bool round_of(polyccl_protocol protocol, call *c) {
+static inline bool round_of(mode how, call *c) {
   bool moved = false;
   for (uint32_t t = 0; t < c->p->plan->tbs; t++) {
     pccl_tb_state *tb = &c->p->state[t];
-    while (!tb->ended && try_step(protocol, c, &c->p->tb[t], tb)) {
+    while (!tb->ended && try_step(how, c, &c->p->tb[t], tb)) {
       moved = true;
       c->running -= tb->ended;
     }
@@ -194,12 +328,48 @@ static inline bool round_of(polyccl_protocol protocol, call *c) {
   return moved;
 }
 
-/* One loop for each protocol, so that the choice is made once a call. */
-static bool round_simple(call *c) { return round_of(POLYCCL_SIMPLE, c); }
-static bool round_ll(call *c) { return round_of(POLYCCL_LL, c); }
-static bool round_ll128(call *c) { return round_of(POLYCCL_LL128, c); }
-static bool (*const rounds[POLYCCL_PROTOCOL_COUNT])(call *) = {
-    [POLYCCL_SIMPLE] = round_simple, [POLYCCL_LL] = round_ll, [POLYCCL_LL128] = round_ll128};
+/* One loop for each mode, so that the choice is made once a call. */
+static bool round_simple(call *c) { return round_of((mode){POLYCCL_SIMPLE, false}, c); }
+static bool round_references(call *c) { return round_of((mode){POLYCCL_SIMPLE, true}, c); }
+static bool round_ll(call *c) { return round_of((mode){POLYCCL_LL, false}, c); }
+static bool round_ll128(call *c) { return round_of((mode){POLYCCL_LL128, false}, c); }
+
+static bool one_round(call *c) {
+  switch (c->p->plan->protocol) {
+    case POLYCCL_LL: return round_ll(c);
+    case POLYCCL_LL128: return round_ll128(c);
+    default: return c->p->references ? round_references(c) : round_simple(c);
+  }
+}
+
+/* A sender whose message may still be read in our buffers; NULL: they are the caller's again. */
+static const pccl_end *still_lent(const call *c) {
+  for (uint32_t i = 0; c->p->references && i < c->p->senders; i++) {
+    pccl_end *end = c->p->sender[i];
+    if (end->lent > end->cached) {
+      end->cached = atomic_load_explicit(&end->ring->head, memory_order_acquire);
+    }
+    if (end->lent > end->cached) {
+      return end;
+    }
+  }
+  return NULL;
+}
+
+/* Tells the others where our buffers are in this call. */
+static void announce(call *c) {
+  pccl_rank_cell *cell = c->comm->cell;
+  c->comm->calls++;
+  pccl_region_cache_trim(&c->comm->regions);
+  for (int b = 0; b < PCCL_BUFFERS; b++) {
+    c->mine[b] = pccl_region_reference(c->base[b], c->p->bytes[b]);
+    cell->buffer[b] = c->mine[b];
+  }
+  atomic_store_explicit(&cell->call, c->comm->calls, memory_order_release);
+  for (uint32_t i = 0; i < c->p->receivers; i++) {
+    pccl_notify(c->comm, c->p->receiver[i]->peer_cell);
+  }
+}
 
 /* Whom the call waits for: the first thread block that waits for another rank. */
 static int describe(const call *c, char *text, size_t length) {
@@ -221,6 +391,12 @@ static int describe(const call *c, char *text, size_t length) {
              (unsigned long long)p->batches, receives ? "message on" : "free slot on", end->channel, p->plan->name);
     return end->peer;
   }
+  const pccl_end *lent = still_lent(c);
+  if (lent != NULL) {
+    snprintf(text, length, "rank %d to read what was lent to it on channel %d, plan \"%s\"", lent->peer, lent->channel,
+             p->plan->name);
+    return lent->peer;
+  }
   snprintf(text, length, "itself");
   return -1;
 }
@@ -240,7 +416,7 @@ static polyccl_result check_left(call *c) {
   char whom[160];
   int peer = describe(c, whom, sizeof whom);
   if (peer >= 0 && atomic_load_explicit(&header->cell[peer].state, memory_order_acquire) == PCCL_RANK_LEFT &&
-      !rounds[c->p->plan->protocol](c)) {
+      !one_round(c) && (c->running > 0 || still_lent(c) != NULL)) {
     pccl_segment_abort(header, POLYCCL_ERROR_REMOTE, "rank %d left the communicator; rank %d waits for %s", peer,
                        c->comm->rank, whom);
     return pccl_segment_abort_error(header);
@@ -249,14 +425,13 @@ static polyccl_result check_left(call *c) {
 }
 
 static polyccl_result loop(call *c) {
-  bool (*round)(call *) = rounds[c->p->plan->protocol];
   pccl_patience patience = {0};
-  while (c->running > 0) {
-    if (round(c)) {
+  while (c->running > 0 || still_lent(c) != NULL) {
+    if (one_round(c)) {
       pccl_busy(c->comm, &patience);
       continue;
     }
-    polyccl_result result = pccl_idle(c->comm, &patience);
+    polyccl_result result = c->failed != POLYCCL_SUCCESS ? c->failed : pccl_idle(c->comm, &patience);
     if (result == POLYCCL_SUCCESS && patience.armed) {
       result = check_left(c);
     }
@@ -301,6 +476,9 @@ polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const v
   for (uint32_t t = 0; t < prepared->plan->tbs; t++) {
     prepared->state[t] = (pccl_tb_state){.ended = prepared->tb[t].steps == 0};
     c.running += prepared->tb[t].steps != 0;
+  }
+  if (prepared->references) {
+    announce(&c);
   }
   PCCL_TRY(loop(&c));
   divide_output(&c);

@@ -65,7 +65,8 @@ typedef struct pccl_run {
 typedef struct pccl_prepared_step {
   uint8_t op;
   uint8_t src_buf, dst_buf, far_src_buf, far_dst_buf;
-  bool may_get, may_put, put_first;
+  uint8_t lent_buf;                 /* where what it sends stands afterwards */
+  bool may_get, may_put, put_first; /* of what it sends */
   uint32_t waits, runs;
   const polyccl_wait *wait;
   const pccl_run *run;
@@ -92,12 +93,14 @@ typedef struct pccl_prepared {
   size_t slot_bytes;
   pccl_reduce_fn reduce;
   bool stream;     /* results go past the cache */
-  bool references; /* buffers are announced, messages go by reference where both sides allow */
+  bool references; /* buffers are announced, slots begin with a note */
   size_t bytes[PCCL_BUFFERS];
   pccl_prepared_tb *tb;
   pccl_prepared_step *step;
   pccl_run *run;
-  struct pccl_tb_state *state; /* the executor's */
+  struct pccl_tb_state *state;   /* the executor's */
+  pccl_end **sender, **receiver; /* the ends that it uses */
+  uint32_t senders, receivers;
 } pccl_prepared;
 
 polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pccl_loaded **loaded);

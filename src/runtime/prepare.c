@@ -15,7 +15,8 @@ enum {
   TILE_BYTES = 128 << 10, /* of a step: what passes through L2 at once */
   LEAST_TILE_BYTES = 16 << 10,
   PIPELINE = 4, /* micro-batches worth having before tiles grow beyond the least */
-  STREAM_BYTES = 6 << 20
+  STREAM_BYTES = 6 << 20,
+  LEAST_REFERENCE_BYTES = 4096
 };
 
 /* What the places of one prepared plan follow from. */
@@ -92,6 +93,11 @@ static size_t tile_unit(polyccl_protocol protocol) {
   return protocol == POLYCCL_LL128 ? PCCL_LL128_PAYLOAD : ALIGNMENT;
 }
 
+/* Small calls gain nothing by reference; what is compared is the same on all ranks. */
+static bool wants_references(const pccl_loaded *plan, const geometry *g) {
+  return plan->references && plan->protocol == POLYCCL_SIMPLE && g->count * g->element >= LEAST_REFERENCE_BYTES;
+}
+
 static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   const pccl_loaded *plan = g->plan;
   size_t ring = (size_t)1 << plan->log2_ring;
@@ -99,7 +105,8 @@ static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   p->slot_bytes = ring / plan->depth;
   size_t stride = g->stride * g->element, largest = (size_t)plan->largest;
   size_t unit = tile_unit(plan->protocol);
-  size_t most = slot_payload(plan->protocol, p->slot_bytes) / largest / unit * unit;
+  size_t payload = slot_payload(plan->protocol, p->slot_bytes) - (p->references ? sizeof(pccl_note) : 0);
+  size_t most = payload / largest / unit * unit;
   size_t wanted = TILE_BYTES / largest;
   size_t pipelined = stride / PIPELINE > LEAST_TILE_BYTES / largest ? stride / PIPELINE : LEAST_TILE_BYTES / largest;
   wanted = wanted < pipelined ? wanted : pipelined;
@@ -138,6 +145,10 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
                              .dst_buf = (uint8_t)(from->dst.buffer >= 0 ? from->dst.buffer : 0),
                              .far_src_buf = (uint8_t)(from->far_src.buffer >= 0 ? from->far_src.buffer : 0),
                              .far_dst_buf = (uint8_t)(from->far_dst.buffer >= 0 ? from->far_dst.buffer : 0),
+                             .may_get = (from->flags & POLYCCL_FLAG_GET) != 0,
+                             .may_put = from->far_dst.buffer >= 0,
+                             .put_first = pccl_ops[from->op].reduces,
+                             .lent_buf = (uint8_t)(pccl_ops[from->op].writes_dst ? from->dst.buffer : from->src.buffer),
                              .waits = (uint32_t)from->waits,
                              .runs = merged ? 1 : (uint32_t)from->count,
                              .wait = p->plan->wait + from->wait,
@@ -194,7 +205,10 @@ static polyccl_result fill(polyccl_comm *comm, const geometry *g, pccl_prepared 
   p->step = pccl_zeroed(plan->steps, sizeof *p->step);
   p->run = pccl_zeroed(runs, sizeof *p->run);
   p->state = pccl_zeroed(plan->tbs, sizeof *p->state);
-  if (p->tb == NULL || p->step == NULL || p->run == NULL || p->state == NULL) {
+  p->sender = pccl_zeroed(plan->links, sizeof(pccl_end *));
+  p->receiver = pccl_zeroed(plan->links, sizeof(pccl_end *));
+  if (p->tb == NULL || p->step == NULL || p->run == NULL || p->state == NULL || p->sender == NULL ||
+      p->receiver == NULL) {
     return pccl_no_memory("a prepared plan");
   }
   pccl_end **ends = NULL;
@@ -202,6 +216,14 @@ static polyccl_result fill(polyccl_comm *comm, const geometry *g, pccl_prepared 
   pccl_run *next = p->run;
   for (uint32_t i = 0; i < plan->steps; i++) {
     fill_step(g, p, &plan->step[i], ends, &next, &p->step[i]);
+  }
+  for (uint32_t i = 0; i < plan->links; i++) {
+    if (ends[2 * i] != NULL) {
+      p->sender[p->senders++] = ends[2 * i];
+    }
+    if (ends[2 * i + 1] != NULL) {
+      p->receiver[p->receivers++] = ends[2 * i + 1];
+    }
   }
   free(ends);
   for (uint32_t t = 0; t < plan->tbs; t++) {
@@ -215,6 +237,8 @@ static void prepared_free(pccl_prepared *p) {
   free(p->step);
   free(p->run);
   free(p->state);
+  free(p->sender);
+  free(p->receiver);
   free(p);
 }
 
@@ -229,6 +253,7 @@ static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_
   }
   *p = (pccl_prepared){.plan = plan, .count = count, .dtype = dtype, .op = op, .element = g.element};
   PCCL_TRY(size_buffers(&g, p));
+  p->references = wants_references(plan, &g);
   PCCL_TRY(choose_tile(&g, p));
   p->reduce = comm->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
   size_t larger = p->bytes[POLYCCL_BUF_INPUT] > p->bytes[POLYCCL_BUF_OUTPUT] ? p->bytes[POLYCCL_BUF_INPUT]

@@ -22,7 +22,7 @@ typedef struct pccl_move {
 static inline size_t pccl_least(size_t a, size_t b) { return a < b ? a : b; }
 
 static inline void pccl_put_bytes(const pccl_kernels *k, bool stream, void *dst, const void *src, size_t bytes) {
-  if (dst == src) {
+  if (dst == src || dst == NULL) { /* by put: it is there already; by get: it stays where it is */
     return;
   }
   if (stream) {

@@ -18,12 +18,26 @@ typedef struct pccl_ring {
   alignas(PCCL_LINE) char slots[];
 } pccl_ring;
 
+/* How a message goes, and where it stands when it is to be read in the sender's memory. At the start of a slot, in
+ * plans with messages by reference. */
+typedef enum pccl_way { PCCL_BY_SLOT = 0, PCCL_BY_GET, PCCL_BY_PUT } pccl_way;
+
+typedef struct pccl_note {
+  alignas(PCCL_LINE / 2) uint64_t way;
+  pccl_reference buffer; /* by get: the sender's buffer that the message lies in */
+} pccl_note;
+
 typedef struct pccl_end {
   pccl_ring *ring;
   uint64_t count;  /* messages this end has sent or received */
   uint64_t cached; /* the other side's counter when last looked at */
   uint64_t wiped;  /* LL sender: the count up to which old flags cannot be mistaken */
+  uint64_t lent;   /* sender: the count up to which messages may still be read in our buffers */
   pccl_rank_cell *peer_cell;
+  /* Receiver: the last buffer that a note named, and where it is here. */
+  pccl_reference noted;
+  char *noted_at;
+  uint64_t noted_generation; /* of the mappings */
   int peer, channel;
   polyccl_protocol protocol;
   size_t bytes; /* all slots together */

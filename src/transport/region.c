@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/vec.h"
 
 /* A region's number holds its descriptor, by which others open it. */
@@ -104,7 +105,12 @@ polyccl_result polyccl_mem_free(void *memory) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_mem_free: %p is not from polyccl_mem_alloc", memory);
   }
   munmap(found.memory, found.bytes);
-  close((int)(found.number & ((1u << DESCRIPTOR_BITS) - 1)));
+  int fd = (int)(found.number & ((1u << DESCRIPTOR_BITS) - 1));
+  /* Others may keep it mapped for a while; the pages need not stay. */
+  if (ftruncate(fd, 0) != 0) {
+    PCCL_INFO("the pages of a shared buffer stay until its last mapping goes");
+  }
+  close(fd);
   return POLYCCL_SUCCESS;
 }
 
@@ -121,6 +127,18 @@ pccl_reference pccl_region_reference(const void *pointer, size_t bytes) {
   }
   pthread_mutex_unlock(&registry.lock);
   return reference;
+}
+
+char *pccl_region_local(pccl_reference reference) {
+  char *address = NULL;
+  pthread_mutex_lock(&registry.lock);
+  for (size_t i = 0; i < registry.regions.len && address == NULL; i++) {
+    if (registry.regions.data[i].number == reference.region) {
+      address = registry.regions.data[i].memory + reference.offset;
+    }
+  }
+  pthread_mutex_unlock(&registry.lock);
+  return address;
 }
 
 struct pccl_region_mapping {
@@ -161,9 +179,6 @@ static polyccl_result map(pccl_region_cache *cache, pid_t pid, uint64_t number) 
   if (at == MAP_FAILED) {
     return pccl_fail_errno("cannot map shared memory of process %ld", (long)pid);
   }
-  if (cache->mappings == MOST_MAPPINGS) {
-    unmap(cache, least_used(cache));
-  }
   if (cache->mappings == cache->capacity &&
       !pccl_vec_grow((void **)&cache->mapping, &cache->capacity, cache->mappings, 1, sizeof *cache->mapping)) {
     munmap(at, (size_t)status.st_size);
@@ -187,6 +202,13 @@ polyccl_result pccl_region_address(pccl_region_cache *cache, pid_t pid, pccl_ref
     PCCL_TRY(map(cache, pid, reference.region));
   }
   return pccl_fail(POLYCCL_ERROR_INTERNAL, "a mapping vanished");
+}
+
+void pccl_region_cache_trim(pccl_region_cache *cache) {
+  while (cache->mappings > MOST_MAPPINGS) {
+    unmap(cache, least_used(cache));
+    cache->generation++;
+  }
 }
 
 void pccl_region_cache_free(pccl_region_cache *cache) {

@@ -10,12 +10,19 @@
 /* Names the memory [pointer, pointer + bytes) of this process; region 0 when it is not wholly in one region. */
 pccl_reference pccl_region_reference(const void *pointer, size_t bytes);
 
+/* The address of a region of this process. */
+char *pccl_region_local(pccl_reference reference);
+
 /* Mappings of other processes' regions, one cache per communicator. */
 typedef struct pccl_region_cache {
   struct pccl_region_mapping *mapping;
   size_t mappings, capacity;
   uint64_t clock;
+  uint64_t generation; /* grows when addresses that were given may be gone */
 } pccl_region_cache;
+
+/* Unmaps what was long unused, so that dead regions do not pile up. Between calls only. */
+void pccl_region_cache_trim(pccl_region_cache *cache);
 
 /* The address here of a place that process `pid` named. */
 polyccl_result pccl_region_address(pccl_region_cache *cache, pid_t pid, pccl_reference reference, char **address);
