@@ -5,6 +5,7 @@
 
 #include <polyccl/compile.h>
 
+#include "base/options.h"
 #include "output.h"
 #include "program_args.h"
 #include "tools.h"
@@ -68,7 +69,7 @@ static int parse_number(const char *option, const char *word, int most, int *num
   return PCCL_EXIT_OK;
 }
 
-/* --policy, --schedule, --topology, --max-tb; -1: none of these. */
+/* What policy "state" wants to know; -1: none of these. */
 static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
   static const char *const policies[] = {"connection", "state", NULL};
   static const char *const schedules[] = {"hpds", "round-robin", "best", NULL};
@@ -85,6 +86,16 @@ static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
     status = PCCL_EXIT_OK;
   } else if ((value = value_of("--max-tb", argc, argv, i)) != NULL) {
     status = parse_number("--max-tb", value, 65535, &args->options.max_tbs);
+  } else if ((value = value_of("--size", argc, argv, i)) != NULL) {
+    uint64_t bytes;
+    if (!pccl_parse_size(value, &bytes)) {
+      return pccl_tool_usage("compile", "--size wants a number such as 64m, not \"%s\"", value);
+    }
+    args->options.bytes = bytes;
+    status = PCCL_EXIT_OK;
+  } else if ((value = value_of("--seconds", argc, argv, i)) != NULL) {
+    status = parse_number("--seconds", value, 3600, &number);
+    args->options.seconds = number;
   }
   return status;
 }

@@ -15,7 +15,9 @@ static const tool tools[] = {
      pccl_tool_check},
     {"compile",
      "PROGRAM [-p name=value ...] [-o FILE] [--format plan|xml|azure] [--in-place|--out-of-place] "
-     "[--policy connection|state] [--schedule hpds|round-robin|best] [--topology T] [--max-tb N] [--dump PASS]",
+     "[--policy connection|state] [--schedule hpds|round-robin|best] [--topology T] [--max-tb N] [--size S] [--seconds "
+     "N] "
+     "[--dump PASS]",
      "a verified plan, as text or MSCCL XML", pccl_tool_compile},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
     {"run", "PROGRAM|PLAN [-p name=value ...] [--size MIN[:MAX[:FACTOR]]] [--count N] [--dtype TYPE] [--op OP] ...",

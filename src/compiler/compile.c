@@ -55,25 +55,25 @@ static polyccl_result run_connection(pccl_ir *ir, const polyccl_compile_options 
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result run_state(pccl_ir *ir, const polyccl_compile_options *options) {
-  PCCL_TRY(pccl_state_check(ir, options));
-  pccl_tasks tasks;
-  pccl_schedule_rule rule = {.max_tbs = options->max_tbs};
-  polyccl_result result = pccl_tasks_build(ir, options->topology, &tasks);
-  if (result == POLYCCL_SUCCESS) {
-    result = pccl_state_try(&tasks, options->schedule, &rule, options->max_tbs == 0);
-  }
-  pccl_tasks_free(&tasks);
-  dump_after(ir, "schedule", options);
-  return result;
-}
-
 static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
+  if (options->policy == POLYCCL_POLICY_STATE) {
+    PCCL_TRY(pccl_state_check(ir, options));
+  }
+  if (options->policy == POLYCCL_POLICY_STATE && options->schedule == POLYCCL_SCHEDULE_BEST) {
+    PCCL_TRY(pccl_state_search(ir, options));
+    dump_after(ir, "schedule", options);
+    return POLYCCL_SUCCESS;
+  }
   PCCL_TRY(pccl_pass_refine(ir, options->placement));
   dump_after(ir, "refine", options);
   PCCL_TRY(pccl_pass_lower(ir));
   dump_after(ir, "lower", options);
-  return options->policy == POLYCCL_POLICY_STATE ? run_state(ir, options) : run_connection(ir, options);
+  if (options->policy == POLYCCL_POLICY_CONNECTION) {
+    return run_connection(ir, options);
+  }
+  PCCL_TRY(pccl_state_once(ir, options));
+  dump_after(ir, "schedule", options);
+  return POLYCCL_SUCCESS;
 }
 
 /* The last word has the verifier, on the plan as it will run. */
@@ -96,7 +96,7 @@ polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_com
   if (!options->no_verify) {
     PCCL_TRY(polyccl_program_check(program, NULL));
   }
-  pccl_ir ir = {.program = program};
+  pccl_ir ir = pccl_ir_of(program, 0);
   polyccl_plan *made = NULL;
   polyccl_result result = run_passes(&ir, options);
   if (result == POLYCCL_SUCCESS) {

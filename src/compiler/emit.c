@@ -171,11 +171,12 @@ static polyccl_result copy_lines(const polyccl_program *program, polyccl_plan *p
 }
 
 /* A declared chunk of the program is `refine` chunks of the plan, part by part. */
-static polyccl_result copy_conditions(const polyccl_program *program, polyccl_plan *plan) {
+static polyccl_result copy_conditions(const pccl_ir *ir, polyccl_plan *plan) {
+  const polyccl_program *program = ir->program;
   if (program->config.collective != POLYCCL_CUSTOM) {
     return POLYCCL_SUCCESS;
   }
-  size_t refine = (size_t)program->refine;
+  size_t refine = (size_t)ir->refine;
   plan->post = pccl_array(program->post_lists.len * refine, sizeof *plan->post);
   plan->leaf = pccl_array(program->post_leaves.len * refine, sizeof *plan->leaf);
   plan->absent = pccl_array(program->absent.used * refine, sizeof *plan->absent);
@@ -185,21 +186,20 @@ static polyccl_result copy_conditions(const polyccl_program *program, polyccl_pl
   for (int rank = 0; rank < program->config.ranks; rank++) {
     for (int chunk = 0; chunk < program->output; chunk++) {
       uint64_t *found = pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output + (uint64_t)chunk);
-      for (int32_t part = 0; found != NULL && part < program->refine; part++) {
+      for (int32_t part = 0; found != NULL && part < ir->refine; part++) {
         pccl_post_list list = program->post_lists.data[*found];
-        plan->post[plan->posts++] = (polyccl_post){rank, pccl_ir_part_of_chunk(program, program->output, chunk, part),
+        plan->post[plan->posts++] = (polyccl_post){rank, pccl_ir_part_of_chunk(ir, program->output, chunk, part),
                                                    (int32_t)plan->leaves, list.leaves};
         for (int32_t k = 0; k < list.leaves; k++) {
           polyccl_leaf leaf = program->post_leaves.data[list.leaf + k];
-          leaf.chunk = pccl_ir_part_of_chunk(program, program->input, leaf.chunk, part);
+          leaf.chunk = pccl_ir_part_of_chunk(ir, program->input, leaf.chunk, part);
           plan->leaf[plan->leaves++] = leaf;
         }
       }
     }
     for (int chunk = 0; chunk < program->input && program->absent.used > 0; chunk++) {
-      for (int32_t part = 0; part < program->refine && !pccl_program_held(program, rank, chunk); part++) {
-        plan->absent[plan->absents++] =
-            (polyccl_leaf){rank, pccl_ir_part_of_chunk(program, program->input, chunk, part)};
+      for (int32_t part = 0; part < ir->refine && !pccl_program_held(program, rank, chunk); part++) {
+        plan->absent[plan->absents++] = (polyccl_leaf){rank, pccl_ir_part_of_chunk(ir, program->input, chunk, part)};
       }
     }
   }
@@ -231,7 +231,7 @@ static polyccl_result fill(emitter *e) {
   PCCL_TRY(make_connections(e));
   PCCL_TRY(make_steps(e));
   PCCL_TRY(copy_lines(e->ir->program, plan));
-  return copy_conditions(e->ir->program, plan);
+  return copy_conditions(e->ir, plan);
 }
 
 polyccl_result pccl_pass_emit(const pccl_ir *ir, polyccl_plan **plan) {

@@ -4,6 +4,12 @@
 
 #include "base/error.h"
 
+pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
+  int32_t wish = program->config.instances, used = instances > 0 ? instances : wish;
+  return (pccl_ir){
+      .program = program, .instances = used, .refine = program->refine / wish * used, .spec = program->spec};
+}
+
 void pccl_ir_free(pccl_ir *ir) {
   free(ir->scratch);
   free(ir->first_slot);
@@ -25,15 +31,15 @@ size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset)
 }
 
 /* Interleaved keeps the parts of a chunk together, batched deals them to the instances' runs of the buffer. */
-int32_t pccl_ir_chunk_of_part(const polyccl_program *program, int32_t chunks, int32_t i) {
-  int32_t per = program->refine / program->config.instances;
-  return program->config.replication == POLYCCL_BATCHED ? i / per % chunks : i / program->refine;
+int32_t pccl_ir_chunk_of_part(const pccl_ir *ir, int32_t chunks, int32_t i) {
+  bool batched = ir->program->config.replication == POLYCCL_BATCHED;
+  return batched ? i / (ir->refine / ir->instances) % chunks : i / ir->refine;
 }
 
-int32_t pccl_ir_part_of_chunk(const polyccl_program *program, int32_t chunks, int32_t chunk, int32_t part) {
-  int32_t per = program->refine / program->config.instances;
-  return program->config.replication == POLYCCL_BATCHED ? (part / per * chunks + chunk) * per + part % per
-                                                        : chunk * program->refine + part;
+int32_t pccl_ir_part_of_chunk(const pccl_ir *ir, int32_t chunks, int32_t chunk, int32_t part) {
+  int32_t per = ir->refine / ir->instances;
+  bool batched = ir->program->config.replication == POLYCCL_BATCHED;
+  return batched ? (part / per * chunks + chunk) * per + part % per : chunk * ir->refine + part;
 }
 
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node) {

@@ -55,7 +55,9 @@ typedef struct pccl_node {
 typedef struct pccl_ir {
   const polyccl_program *program;
   pccl_collective_spec spec; /* of the plan: chunks after refinement, in or out of place as compiled */
-  int32_t lanes;             /* instances at most */
+  int32_t instances;         /* copies of the whole program: its own wish, or what the search tries */
+  int32_t refine;            /* parts that every chunk is cut into: instances x the scopes' common factor */
+  int32_t lanes;             /* instances x scope parts, at most */
   int32_t *scratch;          /* [ranks] chunks of scratch */
   size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
   PCCL_VEC(pccl_move) moves;
@@ -69,6 +71,8 @@ typedef struct pccl_ir {
   int32_t *tbs; /* [ranks] thread blocks */
 } pccl_ir;
 
+/* An empty IR of the program; instances 0: as many as it wishes. */
+pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances);
 void pccl_ir_free(pccl_ir *ir);
 void pccl_ir_dump(const pccl_ir *ir, FILE *to);
 
@@ -79,8 +83,8 @@ polyccl_result pccl_ir_check(const pccl_ir *ir, const char *pass);
 size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset);
 
 /* Custom collectives: the program's chunk that part `i` of a buffer of `chunks` program chunks belongs to, and back. */
-int32_t pccl_ir_chunk_of_part(const polyccl_program *program, int32_t chunks, int32_t i);
-int32_t pccl_ir_part_of_chunk(const polyccl_program *program, int32_t chunks, int32_t chunk, int32_t part);
+int32_t pccl_ir_chunk_of_part(const pccl_ir *ir, int32_t chunks, int32_t i);
+int32_t pccl_ir_part_of_chunk(const pccl_ir *ir, int32_t chunks, int32_t chunk, int32_t part);
 
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node);
 

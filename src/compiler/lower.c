@@ -183,7 +183,7 @@ static void note_dead_ends(tracker *t) {
       bool needed =
           program->config.collective == POLYCCL_CUSTOM
               ? pccl_map_get(&program->posts, (uint64_t)rank * (uint64_t)program->output +
-                                                  (uint64_t)pccl_ir_chunk_of_part(program, program->output, i)) != NULL
+                                                  (uint64_t)pccl_ir_chunk_of_part(ir, program->output, i)) != NULL
               : pccl_collective_post(&ir->spec, rank, i, &leaf) != PCCL_POST_ANY;
       if (needed) {
         writer[pccl_collective_cell(&ir->spec, rank, true, i)] = -1;

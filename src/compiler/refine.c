@@ -227,9 +227,8 @@ static polyccl_result bring_untouched(refiner *r) {
       int32_t count = 0;
       for (; i + count < output; count++) {
         int32_t cell = pccl_collective_cell(&spec, rank, true, i + count);
-        bool held =
-            cell >= first && cell < first + input &&
-            pccl_program_held(r->program, rank, pccl_ir_chunk_of_part(r->program, r->program->input, cell - first));
+        bool held = cell >= first && cell < first + input &&
+                    pccl_program_held(r->program, rank, pccl_ir_chunk_of_part(r->ir, r->program->input, cell - first));
         if (r->touched[rank][cell] || !held || !wanted(r, rank, i + count)) {
           break;
         }
@@ -376,13 +375,12 @@ static bool must_rename(const refiner *r) {
 
 polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
   const polyccl_program *program = ir->program;
-  refiner r = {.ir = ir, .program = program, .refine = program->refine, .instances = program->config.instances};
+  refiner r = {.ir = ir, .program = program, .refine = ir->refine, .instances = ir->instances};
   ir->lanes = 1;
-  ir->spec = program->spec;
   int64_t most = program->input > program->output ? program->input : program->output;
   if (most * r.refine > POLYCCL_MAX_CHUNKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d instances cut the buffers into %lld chunks (at most %d)",
-                     program->name, program->config.instances, (long long)(most * r.refine), POLYCCL_MAX_CHUNKS);
+                     program->name, r.instances, (long long)(most * r.refine), POLYCCL_MAX_CHUNKS);
   }
   ir->spec.chunks *= r.refine;
   ir->spec.chunks_out *= r.refine;

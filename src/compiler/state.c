@@ -26,3 +26,14 @@ polyccl_result pccl_state_check(const pccl_ir *ir, const polyccl_compile_options
   }
   return POLYCCL_SUCCESS;
 }
+
+polyccl_result pccl_state_once(pccl_ir *ir, const polyccl_compile_options *options) {
+  pccl_tasks tasks;
+  pccl_schedule_rule rule = {.max_tbs = options->max_tbs};
+  polyccl_result result = pccl_tasks_build(ir, options->topology, &tasks);
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_state_try(&tasks, options->schedule, &rule, options->max_tbs == 0);
+  }
+  pccl_tasks_free(&tasks);
+  return result;
+}

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <polyccl/language.h>
+#include <polyccl/simulator.h>
 
 #include "compiler/state.h"
 
@@ -70,7 +71,7 @@ static void with_tasks(const sample *s, void (*examine)(const pccl_tasks *, cons
   polyccl_topology *topology = NULL;
   assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
   polyccl_program *program = load(s);
-  pccl_ir ir = {.program = program};
+  pccl_ir ir = pccl_ir_of(program, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
   pccl_schedule_rule rule = {0};
@@ -136,7 +137,7 @@ static void the_chunk_moved_least_goes_first(void **state) {
       assert_int_equal(polyccl_program_copy(program, &ref, to, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
     }
   }
-  pccl_ir ir = {.program = program};
+  pccl_ir ir = pccl_ir_of(program, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
   pccl_schedule_rule rule = {.max_tbs = 1}; /* a rank takes part in one task at a time */
@@ -155,6 +156,43 @@ static void the_chunk_moved_least_goes_first(void **state) {
   pccl_ir_free(&ir);
   polyccl_program_destroy(program);
   polyccl_topology_destroy(topology);
+}
+
+static double simulated(const polyccl_plan *plan, const polyccl_topology *topology) {
+  polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
+  options.bytes = 16 << 20;
+  polyccl_simulation *simulation = NULL;
+  assert_int_equal(polyccl_simulate(plan, topology, &options, &simulation), POLYCCL_SUCCESS);
+  double time = simulation->time;
+  polyccl_simulation_destroy(simulation);
+  return time;
+}
+
+static void best_is_never_slower_and_always_the_same(void **state) {
+  (void)state;
+  for (int i = 0; i < SAMPLES; i++) {
+    polyccl_topology *topology = NULL;
+    assert_int_equal(polyccl_topology_open(samples[i].topology, &topology), POLYCCL_SUCCESS);
+    polyccl_program *program = load(&samples[i]);
+    polyccl_compile_options options = {
+        .policy = POLYCCL_POLICY_STATE, .topology = topology, .bytes = 16 << 20, .seconds = 0.05};
+    polyccl_plan *hpds = NULL, *best[2] = {NULL, NULL};
+    assert_int_equal(polyccl_compile(program, &options, &hpds), POLYCCL_SUCCESS);
+    options.schedule = POLYCCL_SCHEDULE_BEST;
+    for (int k = 0; k < 2; k++) {
+      if (polyccl_compile(program, &options, &best[k]) != POLYCCL_SUCCESS) {
+        fail_msg("%s: %s", samples[i].program, polyccl_last_error());
+      }
+    }
+    assert_true(simulated(best[0], topology) <= simulated(hpds, topology));
+    assert_int_equal(best[0]->steps, best[1]->steps);
+    assert_memory_equal(best[0]->step, best[1]->step, best[0]->steps * sizeof *best[0]->step);
+    polyccl_plan_destroy(hpds);
+    polyccl_plan_destroy(best[0]);
+    polyccl_plan_destroy(best[1]);
+    polyccl_program_destroy(program);
+    polyccl_topology_destroy(topology);
+  }
 }
 
 static void a_topology_that_does_not_fit_is_refused(void **state) {
@@ -178,6 +216,7 @@ int main(void) {
       cmocka_unit_test(bounds_on_thread_blocks_hold),
       cmocka_unit_test(sub_pipelines_are_free_of_conflicts),
       cmocka_unit_test(the_chunk_moved_least_goes_first),
+      cmocka_unit_test(best_is_never_slower_and_always_the_same),
       cmocka_unit_test(a_topology_that_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
