@@ -57,18 +57,31 @@ typedef struct polyccl_protocol_model {
   int32_t fifo_depth;     /* slots per connection */
 } polyccl_protocol_model;
 
+/* A CPU is fast while a call's buffers fit its caches and slow beyond: rates at one size of the call (bytes of the
+ * larger buffer), GB/s. */
+typedef struct polyccl_rates {
+  uint64_t bytes;
+  double copy[POLYCCL_PROTOCOL_COUNT], reduce, local;
+} polyccl_rates;
+
+#define POLYCCL_MAX_RATES 32
+
 /* A kind of device. Ranks of one vendor form a subcluster. */
 typedef struct polyccl_device_model {
   char *name;   /* "A100-SXM4-40GB" */
   char *vendor; /* "nvidia", "amd", "cpu", ... */
   polyccl_protocol_model protocol[POLYCCL_PROTOCOL_COUNT];
-  double reduce_bandwidth;   /* GB/s of payload that one thread block moves where it also reduces */
-  double local_bandwidth;    /* GB/s that all copies and reductions in the device's memory share */
-  double contention;         /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
-  int32_t max_thread_blocks; /* per rank, resident at once */
-  int32_t max_channels;      /* per connection pair */
-  int32_t concurrent_blocks; /* thread blocks of a rank that truly run at once; 0: all of them */
-  bool by_reference;         /* a receiver copies from the sender's own buffer: a message is moved once, not twice */
+  double reduce_bandwidth;        /* GB/s of payload that one thread block moves where it also reduces */
+  double local_bandwidth;         /* GB/s that all copies and reductions in the device's memory share */
+  double contention;              /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
+  int32_t max_thread_blocks;      /* per rank, resident at once */
+  int32_t max_channels;           /* per connection pair */
+  int32_t concurrent_blocks;      /* thread blocks of a rank that truly run at once; 0: all of them */
+  int32_t pipeline;               /* an executor cuts its largest step into so many micro-batches ... */
+  uint64_t least_tile, most_tile; /* ... of so many bytes; pipeline 0: as few as fit into FIFO slots */
+  int32_t rates; /* entries in use of `rate`, sizes ascending; 0: the rates above hold for every size */
+  polyccl_rates rate[POLYCCL_MAX_RATES];
+  bool by_reference; /* a receiver copies from the sender's own buffer: a message is moved once, not twice */
 } polyccl_device_model;
 
 typedef struct polyccl_topology_rank {
@@ -120,6 +133,10 @@ POLYCCL_API polyccl_result polyccl_topology_route(const polyccl_topology *topolo
 /* True when `src` can send to `dst` without another device on the way (ring:8 links neighbours only); false for ranks
  * out of range. */
 POLYCCL_API bool polyccl_topology_linked(const polyccl_topology *topology, int src, int dst);
+
+/* The model for a call of `bytes`: copy, reduce and local bandwidths taken from `rate`, between two sizes in proportion
+ * to the logarithms, beyond the ends as at the ends. The strings are the model's. */
+POLYCCL_API polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, uint64_t bytes);
 
 POLYCCL_API const char *polyccl_node_kind_name(polyccl_node_kind kind); /* "device", "switch", "nic", "host" */
 

@@ -44,6 +44,7 @@ static sim_model model_of(const polyccl_device_model *device, polyccl_protocol p
                      .local_cap = local / 1e3,
                      .local_reduce_cap = local_reduce / 1e3,
                      .wire = 1 / p->efficiency,
+                     .memory = device->local_bandwidth / 1e3,
                      .contention = contention >= 0 ? contention : device->contention,
                      .cost = (int64_t)(p->step_cost * SIM_PS_PER_US + 0.5),
                      .latency = (int64_t)(p->latency * SIM_PS_PER_US + 0.5),
@@ -58,7 +59,8 @@ static polyccl_result build_models(sim *s, polyccl_protocol protocol) {
                      UINT8_MAX);
   }
   for (size_t m = 0; m < s->topology->models; m++) {
-    s->model[m] = model_of(&s->topology->model[m], protocol, s->options.contention);
+    polyccl_device_model device = polyccl_device_model_at(&s->topology->model[m], s->options.bytes);
+    s->model[m] = model_of(&device, protocol, s->options.contention);
   }
   return POLYCCL_SUCCESS;
 }

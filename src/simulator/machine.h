@@ -81,6 +81,7 @@ typedef struct sim_model {
   double wire;                        /* bytes on the wire per payload byte */
   double contention;
   int64_t cost, latency, network_latency, launch;
+  double memory; /* bytes per ps that all of a device share */
 } sim_model;
 
 /* A link or a device's memory that its users together can fill. */

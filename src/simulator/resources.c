@@ -241,7 +241,7 @@ static polyccl_result pick_links(sim *s, link_users *users, candidate **candidat
 static bool memory_matters(const sim *s, int32_t rank) {
   const polyccl_plan_rank *on = &s->plan->rank[rank];
   const sim_model *model = &s->model[s->topology->rank[rank].model];
-  double local = s->topology->model[s->topology->rank[rank].model].local_bandwidth / 1e3;
+  double local = model->memory;
   int32_t processors = s->rank[rank].processors;
   int32_t blocks = processors > 0 && processors < on->tbs ? processors : on->tbs;
   return blocks * fmax(model->copy_cap, model->local_cap) > local * (1 + 1e-9);
@@ -262,7 +262,7 @@ static polyccl_result make_resources(sim *s, link_users *users, const candidate 
   for (int32_t r = 0; r < s->plan->ranks; r++) {
     if (memory_matters(s, r)) {
       s->rank[r].memory = s->resources;
-      double local = s->topology->model[s->topology->rank[r].model].local_bandwidth / 1e3;
+      double local = s->model[s->topology->rank[r].model].memory;
       add_resource(s, local, 0, s->plan->rank[r].tbs, &members);
     }
   }

@@ -16,19 +16,27 @@ static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
   return larger > 0 ? (double)bytes / larger : 0;
 }
 
-/* As few as make every message fit into a slot of its sender. */
+/* Bytes of a chunk that `device` takes at a time: what fits into a slot with its largest step, or the finer cut of its
+ * executor. */
+static double tile_bytes(const polyccl_device_model *device, int32_t protocol, double chunk, double largest) {
+  double tile = fmin(chunk, (double)device->protocol[protocol].slot_bytes / largest);
+  if (device->pipeline > 0) {
+    double cut = fmax(chunk / device->pipeline, (double)device->least_tile / largest);
+    tile = fmin(tile, fmin(cut, (double)device->most_tile / largest));
+  }
+  return tile;
+}
+
 static polyccl_result default_batches(const sim *s, double chunk, int32_t *batches) {
-  double most = 1;
   const polyccl_plan *plan = s->plan;
-  for (size_t t = 0; t < plan->tbs; t++) {
-    const polyccl_device_model *device = &s->topology->model[s->topology->rank[plan->tb[t].rank].model];
-    double slot = (double)device->protocol[s->options.protocol].slot_bytes;
-    for (int32_t i = 0; i < plan->tb[t].steps && slot > 0; i++) {
-      const polyccl_step *step = &plan->step[plan->tb[t].step + i];
-      if (step->send >= 0 && step->count * chunk / slot > most) {
-        most = step->count * chunk / slot;
-      }
-    }
+  double most = 1;
+  int32_t largest = 1; /* chunks of a message */
+  for (size_t i = 0; i < plan->steps; i++) {
+    largest = plan->step[i].send >= 0 && plan->step[i].count > largest ? plan->step[i].count : largest;
+  }
+  for (int32_t r = 0; r < plan->ranks && chunk > 0; r++) {
+    const polyccl_device_model *device = &s->topology->model[s->topology->rank[r].model];
+    most = fmax(most, chunk / tile_bytes(device, s->options.protocol, chunk, largest));
   }
   if (most > 1 << 24) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu bytes would need %.0f micro-batches; say how many to use",

@@ -152,6 +152,48 @@ static polyccl_result read_protocols(const reader *r, const char *place, const j
   return POLYCCL_SUCCESS;
 }
 
+static polyccl_result read_tiles(const reader *r, const char *place, const json_t *object,
+                                 polyccl_device_model *model) {
+  static const member members[] = {
+      {"pipeline", JSON_INTEGER, true}, {"least", JSON_INTEGER, true}, {"most", JSON_INTEGER, true}};
+  char where[256];
+  snprintf(where, sizeof where, "%s.tiles", place);
+  PCCL_TRY(check_members(r, where, object, members, sizeof members / sizeof members[0]));
+  int32_t least = 0, most = 0;
+  PCCL_TRY(whole_or(r, where, object, "pipeline", 0, &model->pipeline));
+  PCCL_TRY(whole_or(r, where, object, "least", 0, &least));
+  PCCL_TRY(whole_or(r, where, object, "most", 0, &most));
+  model->least_tile = (uint64_t)least;
+  model->most_tile = (uint64_t)most;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result read_rates(const reader *r, const char *place, const json_t *list, polyccl_device_model *model) {
+  static const member members[] = {{"bytes", JSON_INTEGER, true}, {"Simple", JSON_REAL, true},
+                                   {"LL", JSON_REAL, true},       {"LL128", JSON_REAL, true},
+                                   {"reduce", JSON_REAL, true},   {"local", JSON_REAL, true}};
+  model->rates = 0;
+  size_t i;
+  json_t *value;
+  json_array_foreach((json_t *)list, i, value) {
+    char where[256];
+    snprintf(where, sizeof where, "%s.rates[%zu]", place, i);
+    if (i >= POLYCCL_MAX_RATES) {
+      return wrong(r, where, "more than %d sizes", POLYCCL_MAX_RATES);
+    }
+    PCCL_TRY(check_members(r, where, value, members, sizeof members / sizeof members[0]));
+    polyccl_rates *rate = &model->rate[model->rates++];
+    json_int_t bytes = json_integer_value(json_object_get(value, "bytes"));
+    rate->bytes = bytes > 0 ? (uint64_t)bytes : 0;
+    for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+      rate->copy[p] = number_or(value, polyccl_protocol_name((polyccl_protocol)p), 0);
+    }
+    rate->reduce = number_or(value, "reduce", 0);
+    rate->local = number_or(value, "local", 0);
+  }
+  return POLYCCL_SUCCESS;
+}
+
 /* What the file does not say is the shipped model's of that name, else the generic one's. */
 static polyccl_result read_model(reader *r, const char *place, const json_t *object) {
   static const member members[] = {{"name", JSON_STRING, true},
@@ -163,6 +205,8 @@ static polyccl_result read_model(reader *r, const char *place, const json_t *obj
                                    {"max_channels", JSON_INTEGER, false},
                                    {"concurrent_blocks", JSON_INTEGER, false},
                                    {"by_reference", JSON_TRUE, false},
+                                   {"tiles", JSON_OBJECT, false},
+                                   {"rates", JSON_ARRAY, false},
                                    {"protocols", JSON_OBJECT, false}};
   PCCL_TRY(check_members(r, place, object, members, sizeof members / sizeof members[0]));
   const char *name = string_or(object, "name", "");
@@ -185,6 +229,13 @@ static polyccl_result read_model(reader *r, const char *place, const json_t *obj
   const json_t *protocols = json_object_get(object, "protocols");
   if (protocols != NULL) {
     PCCL_TRY(read_protocols(r, place, protocols, &model));
+  }
+  const json_t *tiles = json_object_get(object, "tiles"), *rates = json_object_get(object, "rates");
+  if (tiles != NULL) {
+    PCCL_TRY(read_tiles(r, place, tiles, &model));
+  }
+  if (rates != NULL) {
+    PCCL_TRY(read_rates(r, place, rates, &model));
   }
   int32_t index;
   return at_place(r, place, pccl_builder_model(&r->builder, &model, &index));
@@ -369,7 +420,9 @@ static polyccl_result check_root(const reader *r, const json_t *root) {
 static polyccl_result build(const char *file, const json_t *root, polyccl_topology **topology) {
   reader r = {.file = file};
   PCCL_TRY(check_root(&r, root));
-  PCCL_TRY(pccl_builder_start(&r.builder, string_or(root, "name", file), string_or(root, "source", file)));
+  const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
+  PCCL_TRY(pccl_builder_start(&r.builder, string_or(root, "name", base),
+                              string_or(root, "source", "the file does not say")));
   polyccl_result result = read_root(&r, root);
   free(r.machines.data);
   free(r.nodes.data);

@@ -41,6 +41,31 @@ static void add_protocol(pccl_text *out, const char *name, const polyccl_protoco
                 (int)p->fifo_depth);
 }
 
+static void add_tiles(pccl_text *out, const polyccl_device_model *m) {
+  if (m->pipeline > 0) {
+    pccl_text_add(out, ",\n     \"tiles\": {\"pipeline\": %d, \"least\": %llu, \"most\": %llu}", (int)m->pipeline,
+                  (unsigned long long)m->least_tile, (unsigned long long)m->most_tile);
+  }
+}
+
+static void add_rates(pccl_text *out, const polyccl_device_model *m) {
+  for (int32_t i = 0; i < m->rates; i++) {
+    const polyccl_rates *r = &m->rate[i];
+    pccl_text_add(out, i == 0 ? ",\n     \"rates\": [\n" : ",\n");
+    pccl_text_add(out, "      {\"bytes\": %llu", (unsigned long long)r->bytes);
+    for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+      pccl_text_add(out, ", ");
+      add_number(out, polyccl_protocol_name((polyccl_protocol)p), r->copy[p]);
+    }
+    pccl_text_add(out, ", ");
+    add_number(out, "reduce", r->reduce);
+    pccl_text_add(out, ", ");
+    add_number(out, "local", r->local);
+    pccl_text_add(out, "}");
+  }
+  pccl_text_add(out, m->rates > 0 ? "]" : "");
+}
+
 static void add_model(pccl_text *out, const polyccl_device_model *m) {
   pccl_text_add(out, "    {");
   add_string(out, "name", m->name);
@@ -52,11 +77,12 @@ static void add_model(pccl_text *out, const polyccl_device_model *m) {
   add_number(out, "local_bandwidth", m->local_bandwidth);
   pccl_text_add(out, ", ");
   add_number(out, "contention", m->contention);
-  pccl_text_add(out,
-                ",\n     \"max_thread_blocks\": %d, \"max_channels\": %d, \"concurrent_blocks\": %d, \"by_reference\": "
-                "%s,\n     \"protocols\": {\n",
-                (int)m->max_thread_blocks, (int)m->max_channels, (int)m->concurrent_blocks,
-                m->by_reference ? "true" : "false");
+  pccl_text_add(
+      out, ",\n     \"max_thread_blocks\": %d, \"max_channels\": %d, \"concurrent_blocks\": %d, \"by_reference\": %s",
+      (int)m->max_thread_blocks, (int)m->max_channels, (int)m->concurrent_blocks, m->by_reference ? "true" : "false");
+  add_tiles(out, m);
+  add_rates(out, m);
+  pccl_text_add(out, ",\n     \"protocols\": {\n");
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
     add_protocol(out, polyccl_protocol_name((polyccl_protocol)p), &m->protocol[p]);
     pccl_text_add(out, p + 1 < POLYCCL_PROTOCOL_COUNT ? ",\n" : "}}");

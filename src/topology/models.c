@@ -1,4 +1,5 @@
 /* The device models that ship. docs/topology.md gives the derivation of each figure. */
+#include <math.h>
 #include <strings.h>
 
 #include "base/error.h"
@@ -106,6 +107,9 @@ const pccl_known_model pccl_known_models[] = {
       .max_thread_blocks = 1024,
       .max_channels = 1024,
       .concurrent_blocks = 1,
+      .pipeline = 4,
+      .least_tile = 16 * KIB,
+      .most_tile = 128 * KIB,
       .by_reference = true},
      "round figures of a core; `polyccl calibrate` measures this machine's"},
     {{.name = NULL}, NULL},
@@ -150,6 +154,53 @@ static polyccl_result check_protocol(const char *model, const char *protocol, co
   return POLYCCL_SUCCESS;
 }
 
+static polyccl_result check_rates(const polyccl_device_model *model) {
+  if (model->rates < 0 || model->rates > POLYCCL_MAX_RATES) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %d rates, at most %d", model->name, (int)model->rates,
+                     POLYCCL_MAX_RATES);
+  }
+  for (int32_t i = 0; i < model->rates; i++) {
+    const polyccl_rates *r = &model->rate[i];
+    if (r->bytes == 0 || (i > 0 && r->bytes <= model->rate[i - 1].bytes)) {
+      return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": rates[%d].bytes must be above the one before", model->name,
+                       (int)i);
+    }
+    char field[64];
+    for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+      snprintf(field, sizeof field, "rates[%d].copy[%d]", (int)i, p);
+      PCCL_TRY(check_number(model->name, field, r->copy[p], PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+    }
+    snprintf(field, sizeof field, "rates[%d].reduce", (int)i);
+    PCCL_TRY(check_number(model->name, field, r->reduce, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+    snprintf(field, sizeof field, "rates[%d].local", (int)i);
+    PCCL_TRY(check_number(model->name, field, r->local, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static double between(double low, double high, double share) { return low * pow(high / low, share); }
+
+polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, uint64_t bytes) {
+  polyccl_device_model at = *model;
+  if (model->rates == 0) {
+    return at;
+  }
+  int32_t next = 0;
+  while (next < model->rates && model->rate[next].bytes < bytes) {
+    next++;
+  }
+  const polyccl_rates *high = &model->rate[next < model->rates ? next : model->rates - 1];
+  const polyccl_rates *low = next > 0 ? &model->rate[next - 1] : high;
+  double share =
+      low != high ? log2((double)bytes / (double)low->bytes) / log2((double)high->bytes / (double)low->bytes) : 0;
+  for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+    at.protocol[p].copy_bandwidth = between(low->copy[p], high->copy[p], share);
+  }
+  at.reduce_bandwidth = between(low->reduce, high->reduce, share);
+  at.local_bandwidth = between(low->local, high->local, share);
+  return at;
+}
+
 polyccl_result pccl_model_check(const polyccl_device_model *model) {
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
     PCCL_TRY(check_protocol(model->name, polyccl_protocol_name((polyccl_protocol)p), &model->protocol[p]));
@@ -159,6 +210,12 @@ polyccl_result pccl_model_check(const polyccl_device_model *model) {
   PCCL_TRY(check_number(name, "local_bandwidth", model->local_bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
   PCCL_TRY(check_number(name, "contention", model->contention, 0, 1));
   PCCL_TRY(check_number(name, "max_thread_blocks", model->max_thread_blocks, 1, 1 << 20));
+  PCCL_TRY(check_number(name, "tiles.pipeline", model->pipeline, 0, 1 << 20));
+  if (model->pipeline > 0) {
+    PCCL_TRY(check_number(name, "tiles.least", (double)model->least_tile, 1, 1099511627776.0));
+    PCCL_TRY(check_number(name, "tiles.most", (double)model->most_tile, (double)model->least_tile, 1099511627776.0));
+  }
+  PCCL_TRY(check_rates(model));
   PCCL_TRY(check_number(name, "max_channels", model->max_channels, 1, 1 << 20));
   return check_number(name, "concurrent_blocks", model->concurrent_blocks, 0, 1 << 20);
 }

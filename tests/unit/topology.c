@@ -222,7 +222,11 @@ static char *to_json(const polyccl_topology *t, size_t *length) {
 
 static void json_reads_back_equal(void **state) {
   (void)state;
-  static const char *const more[] = {"a100-roce:9,leaf=2", "h100:1+mi300x:1,nic=33.3", "dgx1,pcie=0", "ring:3",
+  static const char *const more[] = {POLYCCL_SOURCE_DIR "/tests/topology/rates.json",
+                                     "a100-roce:9,leaf=2",
+                                     "h100:1+mi300x:1,nic=33.3",
+                                     "dgx1,pcie=0",
+                                     "ring:3",
                                      "host:3"};
   const polyccl_synthetic *shipped = polyccl_topology_synthetic();
   size_t count = 0, extra = sizeof more / sizeof more[0];
@@ -246,6 +250,32 @@ static void json_reads_back_equal(void **state) {
     polyccl_topology_destroy(t);
     polyccl_topology_destroy(back);
   }
+}
+
+/* Rates of a call's size: as given at the sizes given, the geometric mean half-way between, constant beyond. */
+static void rates_follow_the_size(void **state) {
+  (void)state;
+  polyccl_topology *t = open_topology(POLYCCL_SOURCE_DIR "/tests/topology/rates.json");
+  static const struct {
+    uint64_t bytes;
+    double simple, ll128, reduce, local;
+  } expected[] = {{0, 16, 4, 20, 100},
+                  {1024, 16, 4, 20, 100},
+                  {32768, 8, 2, 10, 50.4975},
+                  {1 << 20, 4, 1, 5, 25.5},
+                  {UINT64_MAX, 4, 1, 5, 25.5}};
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    polyccl_device_model at = polyccl_device_model_at(&t->model[0], expected[i].bytes);
+    assert_float_equal(at.protocol[POLYCCL_SIMPLE].copy_bandwidth, expected[i].simple, 1e-4);
+    assert_float_equal(at.protocol[POLYCCL_LL128].copy_bandwidth, expected[i].ll128, 1e-4);
+    assert_float_equal(at.reduce_bandwidth, expected[i].reduce, 1e-4);
+    assert_float_equal(at.local_bandwidth, expected[i].local, 1e-3);
+  }
+  polyccl_topology_destroy(t);
+  t = open_topology("ndv4:1");
+  polyccl_device_model at = polyccl_device_model_at(&t->model[0], 1 << 30);
+  assert_float_equal(at.protocol[POLYCCL_SIMPLE].copy_bandwidth, 24, 0);
+  polyccl_topology_destroy(t);
 }
 
 static void XMLCALL count_groups(void *count, const char *name, const char **attributes) {
@@ -322,8 +352,8 @@ int main(void) {
       cmocka_unit_test(devices_are_the_last_resort), cmocka_unit_test(overrides_reach_the_links),
       cmocka_unit_test(kinds_of_machines_join),      cmocka_unit_test(a_cable_joins_two_machines),
       cmocka_unit_test(equal_ways_are_shared_out),   cmocka_unit_test(routes_scale),
-      cmocka_unit_test(json_reads_back_equal),       cmocka_unit_test(pictures_are_well_formed),
-      cmocka_unit_test(threads_share_a_topology),
+      cmocka_unit_test(json_reads_back_equal),       cmocka_unit_test(rates_follow_the_size),
+      cmocka_unit_test(pictures_are_well_formed),    cmocka_unit_test(threads_share_a_topology),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
