@@ -19,6 +19,8 @@ static const tool tools[] = {
      "N] "
      "[--dump PASS]",
      "a verified plan, as text or MSCCL XML", pccl_tool_compile},
+    {"export", "PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE",
+     "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
     {"run", "PROGRAM|PLAN [-p name=value ...] [--size MIN[:MAX[:FACTOR]]] [--count N] [--dtype TYPE] [--op OP] ...",
      "run it on processes of this machine, check every element, print the table of nccl-tests (polyccl run --help)",

@@ -1,5 +1,6 @@
 polyccl_unit_test(simulator)
 polyccl_unit_test(simulator_share)
+polyccl_unit_test(chakra)
 
 add_test(NAME simulator_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/simulator_cli.sh $<TARGET_FILE:polyccl_tool>
                                     ${PROJECT_SOURCE_DIR})
