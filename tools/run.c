@@ -241,10 +241,16 @@ static polyccl_result compile_both(run_args *args, const polyccl_program *progra
     }
     polyccl_compile_options how = {.placement = placement[i]};
     results[i] = polyccl_compile(program, &how, &args->run.plan[i]);
+    if (results[i] == POLYCCL_SUCCESS) {
+      continue;
+    }
     bool other_wanted = i == 0 ? !args->only_out_of_place : args->run.plan[0] != NULL;
-    if (results[i] != POLYCCL_SUCCESS && !(results[i] == POLYCCL_ERROR_UNSUPPORTED && other_wanted)) {
+    /* A program written for two buffers need not be right in one, nor the reverse. */
+    bool as_written = polyccl_program_get_config(program)->inplace == (placement[i] == POLYCCL_IN_PLACE);
+    if (!other_wanted || (as_written && results[i] != POLYCCL_ERROR_UNSUPPORTED)) {
       return results[i];
     }
+    fprintf(stderr, "polyccl run: only %s: %s\n", i == 0 ? "in place" : "out of place", polyccl_last_error());
   }
   return args->run.plan[0] != NULL || args->run.plan[1] != NULL ? POLYCCL_SUCCESS : results[1];
 }
