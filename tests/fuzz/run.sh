@@ -32,9 +32,10 @@ for program in "$build"/tests/fuzz/fuzz_*; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   log=$build/findings/$name.log
+  # -close_fd_mask=2: what programs print is not shown, what libFuzzer finds is.
   # -rss_limit_mb and -malloc_limit_mb: a reader's memory is bounded by its input.
   if ! POLYCCL_DEBUG=none "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
-      -max_len=65536 -artifact_prefix="$build/findings/$name-" -print_final_stats=1 \
+      -max_len=65536 -close_fd_mask=2 -artifact_prefix="$build/findings/$name-" -print_final_stats=1 \
       "$build/corpus/$name" "${folders[@]}" >"$log" 2>&1; then
     tail -40 "$log"
     echo "fuzz_$name: found something, see $build/findings" >&2
