@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table.h"
+
 /* An element: a 64-bit number, sums wrap. Inputs are random, so that two different multisets of contributions have
  * the same sum with a chance of 2^-64. Undefined elements are random too, and new at each read. */
 typedef struct element {
@@ -11,15 +13,23 @@ typedef struct element {
   bool held;
 } element;
 
+/* By reference the message is not in `chunk`: get leaves it where the sending step has it, put has stored it where the
+ * receiving step wants it. */
 typedef struct message {
   struct message *next;
   int32_t count;
+  bool get, put;
+  const polyccl_step *sender;
+  int32_t from; /* the sender's rank */
   element chunk[];
 } message;
 
 typedef struct fifo {
   message *first, *last;
   int32_t slots; /* in use, by messages or by a send that has started */
+  int64_t sent;
+  const polyccl_step **receive; /* the steps that receive here, in order */
+  int32_t receives;
 } fifo;
 
 typedef struct worker { /* a thread block */
@@ -65,91 +75,7 @@ __attribute__((format(printf, 3, 4))) static bool failed(machine *m, interpreter
   return false;
 }
 
-/* ---- the table of docs/plan.md ---- */
-
-static bool many_inputs(const polyccl_plan *p) {
-  return p->collective == POLYCCL_REDUCE_SCATTER || p->collective == POLYCCL_SCATTER ||
-         p->collective == POLYCCL_ALLTOALL;
-}
-
-static bool many_outputs(const polyccl_plan *p) {
-  return p->collective == POLYCCL_ALLGATHER || p->collective == POLYCCL_GATHER || p->collective == POLYCCL_ALLTOALL;
-}
-
-static int32_t inputs(const polyccl_plan *p) { return p->chunks * (many_inputs(p) ? p->ranks : 1); }
-
-static int32_t outputs(const polyccl_plan *p) {
-  if (p->collective == POLYCCL_CUSTOM && p->chunks_out > 0) {
-    return p->chunks_out;
-  }
-  return p->chunks * (many_outputs(p) ? p->ranks : 1);
-}
-
-/* Where chunk k of a buffer lies on a rank: output first, then input, then scratch; in place input and output meet. */
-static int32_t cell_of(const polyccl_plan *p, int32_t rank, uint8_t buffer, int32_t k) {
-  int32_t in = inputs(p), out = outputs(p);
-  if (buffer == POLYCCL_BUF_SCRATCH) {
-    return in + out + k;
-  }
-  if (!p->inplace) {
-    return buffer == POLYCCL_BUF_OUTPUT ? k : out + k;
-  }
-  if (buffer == POLYCCL_BUF_INPUT && many_outputs(p) && !many_inputs(p)) {
-    return rank * p->chunks + k;
-  }
-  if (buffer == POLYCCL_BUF_OUTPUT && many_inputs(p) && !many_outputs(p)) {
-    return rank * p->chunks + k;
-  }
-  return k;
-}
-
-static int32_t cells_of(const polyccl_plan *p, int32_t rank) { return inputs(p) + outputs(p) + p->rank[rank].scratch; }
-
-/* The number of input element (rank, chunk, micro-batch). */
-static uint64_t leaf_number(const machine *m, int32_t rank, int32_t chunk, int32_t batch) {
-  uint64_t x = m->options.seed * 0x9e3779b97f4a7c15u + (uint64_t)rank * 0xd1342543de82ef95u +
-               (uint64_t)chunk * 0xaf251af3b0f025b5u + (uint64_t)batch * 0xb564ef22ec7aece5u;
-  x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 29)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 32);
-}
-
-static uint64_t sum_over_ranks(const machine *m, int32_t chunk, int32_t batch) {
-  uint64_t sum = 0;
-  for (int32_t r = 0; r < m->plan->ranks; r++) {
-    sum += leaf_number(m, r, chunk, batch);
-  }
-  return sum;
-}
-
-/* False: output chunk k of the rank may hold anything. */
-static bool wanted(const machine *m, int32_t rank, int32_t k, int32_t batch, uint64_t *number) {
-  const polyccl_plan *p = m->plan;
-  int32_t n = p->chunks;
-  switch (p->collective) {
-    case POLYCCL_ALLREDUCE: *number = sum_over_ranks(m, k, batch); return true;
-    case POLYCCL_REDUCE: *number = sum_over_ranks(m, k, batch); return rank == p->root;
-    case POLYCCL_REDUCE_SCATTER: *number = sum_over_ranks(m, rank * n + k, batch); return true;
-    case POLYCCL_ALLGATHER: *number = leaf_number(m, k / n, k % n, batch); return true;
-    case POLYCCL_GATHER: *number = leaf_number(m, k / n, k % n, batch); return rank == p->root;
-    case POLYCCL_ALLTOALL: *number = leaf_number(m, k / n, rank * n + k % n, batch); return true;
-    case POLYCCL_BROADCAST: *number = leaf_number(m, p->root, k, batch); return true;
-    case POLYCCL_SCATTER: *number = leaf_number(m, p->root, rank * n + k, batch); return true;
-    case POLYCCL_SENDRECV: *number = leaf_number(m, p->root, k, batch); return rank == p->peer;
-    default: break;
-  }
-  for (size_t i = 0; i < p->posts; i++) {
-    if (p->post[i].rank == rank && p->post[i].chunk == k) {
-      *number = 0;
-      for (int32_t l = 0; l < p->post[i].leaves; l++) {
-        const polyccl_leaf *leaf = &p->leaf[p->post[i].leaf + l];
-        *number += leaf_number(m, leaf->rank, leaf->chunk, batch);
-      }
-      return true;
-    }
-  }
-  return false;
-}
+/* ---- memory ---- */
 
 /* Does the element exist in user memory? A block has chunks x M - missing elements. */
 static bool exists(const machine *m, uint8_t buffer, int32_t k, int32_t batch) {
@@ -157,17 +83,16 @@ static bool exists(const machine *m, uint8_t buffer, int32_t k, int32_t batch) {
   return buffer == POLYCCL_BUF_SCRATCH || m->options.missing == 0 || (k % m->plan->chunks) * batches + batch < count;
 }
 
-/* ---- memory ---- */
-
 static bool inside(const machine *m, int32_t rank, uint8_t buffer, int32_t first, int32_t count) {
-  int32_t size = buffer == POLYCCL_BUF_INPUT    ? inputs(m->plan)
-                 : buffer == POLYCCL_BUF_OUTPUT ? outputs(m->plan)
+  int32_t size = buffer == POLYCCL_BUF_INPUT    ? table_inputs(m->plan)
+                 : buffer == POLYCCL_BUF_OUTPUT ? table_outputs(m->plan)
                                                 : m->plan->rank[rank].scratch;
   return buffer <= POLYCCL_BUF_SCRATCH && first >= 0 && count >= 1 && (int64_t)first + count <= size;
 }
 
 static element *element_at(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch) {
-  return &m->memory[rank][(size_t)cell_of(m->plan, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
+  return &m->memory[rank]
+                   [(size_t)table_cell(m->plan, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
 }
 
 static bool load(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch, element *value) {
@@ -266,9 +191,23 @@ static bool start(machine *m, int32_t t) {
     if (w->out == NULL) {
       return failed(m, INTERPRETER_NO_MEMORY, "no memory");
     }
-    w->out->next = NULL;
-    w->out->count = step->count;
+    *w->out = (message){.count = step->count, .sender = step, .from = tb->rank};
   }
+  return true;
+}
+
+/* Element i of the message that the step has taken. */
+static bool take(machine *m, int32_t rank, const polyccl_step *step, const message *in, int32_t i, int32_t batch,
+                 element *value) {
+  if (in->put) { /* where it is: the step may just as well look there */
+    return load(m, rank, step->dst_buf, step->dst + i, batch, value);
+  }
+  if (in->get) {
+    const polyccl_step *sender = in->sender;
+    return stores(sender->op) ? load(m, in->from, sender->dst_buf, sender->dst + i, batch, value)
+                              : load(m, in->from, sender->src_buf, sender->src + i, batch, value);
+  }
+  *value = in->chunk[i];
   return true;
 }
 
@@ -282,8 +221,8 @@ static bool read_operands(machine *m, int32_t t) {
   w->read = true;
   for (int32_t i = 0; step->op != POLYCCL_STEP_NOP && i < step->count; i++) {
     element value = {0}, other = {0};
-    if (w->in != NULL) {
-      value = w->in->chunk[i];
+    if (w->in != NULL && !take(m, tb->rank, step, w->in, i, batch, &value)) {
+      return false;
     }
     if (uses_source(step->op)) {
       if (!load(m, tb->rank, step->src_buf, step->src + i, batch, &other)) {
@@ -310,9 +249,39 @@ static void store_result(machine *m, int32_t t) {
   instance(m, tb, w->ended, &s, &batch);
   const polyccl_step *step = &m->plan->step[tb->step + s];
   w->stored = true;
+  if (w->in != NULL && w->in->put) {
+    return;
+  }
   for (int32_t i = 0; stores(step->op) && i < step->count; i++) {
     store(m, tb->rank, step->dst_buf, step->dst + i, batch, w->result[i]);
   }
+}
+
+/* Sends the running step's message, by a way that its marks and those of the receiving step allow. */
+static void send_result(machine *m, worker *w, const polyccl_step *step, int32_t batch) {
+  fifo *f = &m->fifo[step->send];
+  message *out = w->out;
+  memcpy(out->chunk, w->result, (size_t)step->count * sizeof(element));
+  int64_t number = m->plan->order == POLYCCL_BATCH_MAJOR ? f->sent % (f->receives > 0 ? f->receives : 1)
+                                                         : f->sent / m->options.micro_batches;
+  f->sent++;
+  const polyccl_step *receive = number < f->receives ? f->receive[number] : NULL;
+  if (receive != NULL && (receive->flags & POLYCCL_FLAG_PUT) != 0 && receive->count == step->count &&
+      below(m, 3) != 0) {
+    out->put = true;
+    for (int32_t i = 0; i < step->count; i++) {
+      store(m, m->plan->connection[step->send].dst, receive->dst_buf, receive->dst + i, batch, w->result[i]);
+    }
+  } else {
+    out->get = (step->flags & POLYCCL_FLAG_GET) != 0 && below(m, 3) != 0;
+  }
+  if (f->first == NULL) {
+    f->first = out;
+  } else {
+    f->last->next = out;
+  }
+  f->last = out;
+  w->out = NULL;
 }
 
 static bool end(machine *m, int32_t t) {
@@ -328,15 +297,7 @@ static bool end(machine *m, int32_t t) {
     store_result(m, t);
   }
   if (w->out != NULL) {
-    memcpy(w->out->chunk, w->result, (size_t)step->count * sizeof(element));
-    fifo *f = &m->fifo[step->send];
-    if (f->first == NULL) {
-      f->first = w->out;
-    } else {
-      f->last->next = w->out;
-    }
-    f->last = w->out;
-    w->out = NULL;
+    send_result(m, w, step, batch);
   }
   if (w->in != NULL) {
     m->fifo[step->recv].slots--;
@@ -404,15 +365,10 @@ static bool check_step(machine *m, int32_t rank, const polyccl_step *step) {
   return true;
 }
 
-static bool has_root(const polyccl_plan *p) {
-  return p->collective == POLYCCL_BROADCAST || p->collective == POLYCCL_REDUCE || p->collective == POLYCCL_GATHER ||
-         p->collective == POLYCCL_SCATTER || p->collective == POLYCCL_SENDRECV;
-}
-
 static bool check_head(machine *m) {
   const polyccl_plan *p = m->plan;
   bool pair = p->collective == POLYCCL_SENDRECV;
-  if ((has_root(p) && (p->root < 0 || p->root >= p->ranks)) || (pair && (p->peer < 0 || p->peer >= p->ranks))) {
+  if ((table_has_root(p) && (p->root < 0 || p->root >= p->ranks)) || (pair && (p->peer < 0 || p->peer >= p->ranks))) {
     return failed(m, INTERPRETER_BROKEN, "no such root or peer");
   }
   return !(pair && p->inplace) || failed(m, INTERPRETER_BROKEN, "sendrecv in place");
@@ -435,6 +391,44 @@ static bool check_steps(machine *m) {
   return true;
 }
 
+static bool make_fifos(machine *m) {
+  const polyccl_plan *p = m->plan;
+  for (size_t s = 0; s < p->steps; s++) {
+    if (receives(p->step[s].op)) {
+      m->fifo[p->step[s].recv].receives++;
+    }
+  }
+  for (size_t c = 0; c < p->connections; c++) {
+    m->fifo[c].receive = calloc((size_t)m->fifo[c].receives + 1, sizeof *m->fifo[c].receive);
+    m->fifo[c].receives = 0;
+    if (m->fifo[c].receive == NULL) {
+      return failed(m, INTERPRETER_NO_MEMORY, "no memory");
+    }
+  }
+  for (size_t t = 0; t < p->tbs; t++) {
+    for (int32_t s = p->tb[t].step; s < p->tb[t].step + p->tb[t].steps; s++) {
+      if (receives(p->step[s].op)) {
+        fifo *f = &m->fifo[p->step[s].recv];
+        f->receive[f->receives++] = &p->step[s];
+      }
+    }
+  }
+  return true;
+}
+
+/* Who marks what cannot go by reference: rrs leaves its message nowhere, rrc and rrcs add before they store. */
+static bool check_marks(machine *m) {
+  for (size_t s = 0; s < m->plan->steps; s++) {
+    const polyccl_step *step = &m->plan->step[s];
+    bool get = (step->flags & POLYCCL_FLAG_GET) != 0, put = (step->flags & POLYCCL_FLAG_PUT) != 0;
+    if ((get && (!sends(step->op) || step->op == POLYCCL_STEP_RRS)) ||
+        (put && step->op != POLYCCL_STEP_RECV && step->op != POLYCCL_STEP_RCS)) {
+      return failed(m, INTERPRETER_BROKEN, "step %zu has a mark that its op cannot have", s);
+    }
+  }
+  return true;
+}
+
 static bool make(machine *m) {
   const polyccl_plan *p = m->plan;
   size_t batches = (size_t)m->options.micro_batches;
@@ -445,14 +439,17 @@ static bool make(machine *m) {
   if (m->worker == NULL || m->fifo == NULL || m->priority == NULL || m->memory == NULL) {
     return failed(m, INTERPRETER_NO_MEMORY, "no memory");
   }
+  if (!make_fifos(m)) {
+    return false;
+  }
   for (int32_t r = 0; r < p->ranks; r++) {
-    m->memory[r] = calloc((size_t)cells_of(p, r) * batches + 1, sizeof(element));
+    m->memory[r] = calloc((size_t)table_cells(p, r) * batches + 1, sizeof(element));
     if (m->memory[r] == NULL) {
       return failed(m, INTERPRETER_NO_MEMORY, "no memory");
     }
-    for (int32_t k = 0; k < inputs(p); k++) {
+    for (int32_t k = 0; k < table_inputs(p); k++) {
       for (int32_t b = 0; b < m->options.micro_batches; b++) {
-        store(m, r, POLYCCL_BUF_INPUT, k, b, (element){.number = leaf_number(m, r, k, b), .held = true});
+        store(m, r, POLYCCL_BUF_INPUT, k, b, (element){.number = table_leaf(m->options.seed, r, k, b), .held = true});
       }
     }
   }
@@ -509,11 +506,11 @@ static bool check_end(machine *m) {
     }
   }
   for (int32_t r = 0; r < p->ranks; r++) {
-    for (int32_t k = 0; k < outputs(p); k++) {
+    for (int32_t k = 0; k < table_outputs(p); k++) {
       for (int32_t b = 0; b < m->options.micro_batches; b++) {
         uint64_t number;
         const element *found = element_at(m, r, POLYCCL_BUF_OUTPUT, k, b);
-        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && wanted(m, r, k, b, &number) &&
+        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && table_wanted(p, m->options.seed, r, k, b, &number) &&
             (!found->held || found->number != number)) {
           return failed(m, INTERPRETER_WRONG, "rank %d output[%d] is wrong in micro-batch %d", r, k, b);
         }
@@ -535,6 +532,7 @@ static void dispose(machine *m) {
       free(m->fifo[c].first);
       m->fifo[c].first = next;
     }
+    free(m->fifo[c].receive);
   }
   for (int32_t r = 0; m->memory != NULL && r < m->plan->ranks; r++) {
     free(m->memory[r]);
@@ -551,7 +549,7 @@ interpreter_outcome interpret(const polyccl_plan *plan, const interpreter_option
                .random = options->seed * 0x9e3779b97f4a7c15u + 0x1234567u,
                .why = why,
                .size = size};
-  if (check_head(&m) && check_steps(&m) && make(&m)) {
+  if (check_head(&m) && check_steps(&m) && check_marks(&m) && make(&m)) {
     m.manner = (int)below(&m, MANNERS);
     shuffle_priorities(&m);
     while (plan->tbs > 0 && move(&m)) {

@@ -1,13 +1,15 @@
 polyccl_unit_test(verify)
 
+set(interpreter interpreter/interpreter.c interpreter/table.c)
+
 # The verifier against the interpreter: a short share here, all of it by bench/mutation.sh.
-add_executable(mutation mutation/mutation.c mutation/mutate.c interpreter/interpreter.c)
+add_executable(mutation mutation/mutation.c mutation/mutate.c ${interpreter})
 target_link_libraries(mutation PRIVATE polyccl_static)
 file(GLOB right_plans ${CMAKE_CURRENT_SOURCE_DIR}/plans/right/*.plan)
 add_test(NAME mutation COMMAND mutation -n 150 ${right_plans})
 set_tests_properties(mutation PROPERTIES TIMEOUT 120)
 
-add_executable(interpreter_agrees interpreter/agrees.c interpreter/interpreter.c)
+add_executable(interpreter_agrees interpreter/agrees.c ${interpreter})
 target_link_libraries(interpreter_agrees PRIVATE polyccl_static)
 target_compile_definitions(interpreter_agrees PRIVATE POLYCCL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_test(NAME interpreter_agrees COMMAND interpreter_agrees)

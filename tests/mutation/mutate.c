@@ -292,6 +292,16 @@ static bool drop_step(const change *c) {
   return true;
 }
 
+static bool change_mark(const change *c) {
+  size_t s;
+  polyccl_step *step = any_step(c, &s);
+  uint8_t mark = step->send >= 0 && (step->recv < 0 || below(c->random, 2) == 0) ? POLYCCL_FLAG_GET : POLYCCL_FLAG_PUT;
+  snprintf(c->what, c->size, "step %zu: mark %s %s", s, mark == POLYCCL_FLAG_GET ? "get" : "put",
+           (step->flags & mark) != 0 ? "removed" : "set");
+  step->flags ^= mark;
+  return true;
+}
+
 static bool change_depth(const change *c) {
   snprintf(c->what, c->size, "FIFO depth %d changed", c->plan->fifo_depth);
   c->plan->fifo_depth = nudge(c, c->plan->fifo_depth);
@@ -323,9 +333,9 @@ static bool change_header(const change *c) {
 
 bool mutate(polyccl_plan *plan, uint64_t *random, char *what, size_t size) {
   static bool (*const kinds[])(const change *) = {
-      drop_wait,    change_wait,  swap_neighbours, swap_in_rank,      shift_offset,   change_buffer,
-      swap_offsets, change_count, change_peer,     change_connection, merge_channels, change_op,
-      drop_step,    change_depth, change_header,   drop_wait,         swap_neighbours};
+      drop_wait,    change_wait,  swap_neighbours,   swap_in_rank,   shift_offset,   change_buffer, swap_offsets,
+      change_count, change_peer,  change_connection, merge_channels, change_op,      drop_step,     change_mark,
+      change_mark,  change_depth, change_header,     drop_wait,      swap_neighbours};
   if (plan->steps == 0) {
     return false;
   }

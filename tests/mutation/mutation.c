@@ -20,7 +20,7 @@ typedef struct settings {
   bool verbose;
 } settings;
 
-enum { REASONS = 9 };
+enum { REASONS = 10 };
 static const struct {
   const char *mark, *name;
 } reasons[REASONS] = {
@@ -32,6 +32,7 @@ static const struct {
     {"holds nothing", "reads what holds nothing"},
     {"last written by", "wrong at the end"},
     {"no step wrote", "wrong at the end"},
+    {"marked", "marks for messages by reference"},
     {"", "bounds and matching"},
 };
 

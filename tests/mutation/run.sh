@@ -16,15 +16,19 @@ compile() { # NAME-OF-RESULT ALGORITHM OPTIONS...
 
 for file in algorithms/*.lua; do
   name=$(basename "$file" .lua)
+  ranks=4
   case $name in
-    allreduce_hierarchical | alltoall_two_step | alltonext) small=(-p nodes=2 -p gpus=2) odd=(-p nodes=2 -p gpus=3) ;;
     allreduce_halving_doubling) small=(-p ranks=4) odd=(-p ranks=8) ;;
-    sendrecv) small=(-p ranks=2) odd=(-p ranks=3) ;;
+    sendrecv) ranks=2 small=(-p ranks=2) odd=(-p ranks=3) ;;
     *) small=(-p ranks=4) odd=(-p ranks=5) ;;
   esac
+  if grep -q 'param("nodes"' "$file"; then
+    small=(-p nodes=2 -p gpus=2) odd=(-p nodes=2 -p gpus=3)
+  fi
   compile "$name" "$name" "${small[@]}"
   compile "$name-larger" "$name" "${odd[@]}"
   compile "$name-instances" "$name" "${small[@]}" -p instances=2
+  compile "$name-state" "$name" "${small[@]}" --policy state --topology "fully:$ranks"
   for place in in-place out-of-place; do
     compile "$name-$place" "$name" "${small[@]}" "--$place" 2>/dev/null || rm -f "$work/$name-$place.plan"
   done
