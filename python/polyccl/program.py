@@ -31,7 +31,7 @@ def _parse(parse, name):
     if not isinstance(name, str):
         raise Error(at(f"expected a name, not {name!r}"))
     value = c_int()
-    check(parse(name.encode("utf-8"), byref(value)))
+    _check_here(parse(name.encode("utf-8"), byref(value)))
     return value.value
 
 

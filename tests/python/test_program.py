@@ -86,8 +86,8 @@ class Building(Fails):
             ("4 chunks cannot be split in 0", lambda: at.split(0)),
             ("takes a reference of the same program", lambda: at.group(3)),
             ("chunks = 0 is out of range", lambda: polyccl.Program("allreduce", 2, 0)),
-            ("unknown collective", lambda: polyccl.Program("allsend", 2, 1)),
-            ("unknown protocol", lambda: polyccl.Program("allreduce", 2, 1, protocol="fast")),
+            (f"{__file__}:{line()}: unknown collective", lambda: polyccl.Program("allsend", 2, 1)),
+            (f"{__file__}:{line()}: unknown protocol", lambda: polyccl.Program("allreduce", 2, 1, protocol="fast")),
             ("unknown replication", lambda: polyccl.Program("allreduce", 2, 1, replication="odd")),
             ("only a custom collective", lambda: program.post(0, 0, [(0, 0)])),
         ):
