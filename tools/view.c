@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <polyccl/simulator.h>
 #include <polyccl/topology.h>
 #include <polyccl/trace.h>
 
@@ -13,6 +14,7 @@
 #include "tools.h"
 #include "view/page.h"
 #include "view/pictures.h"
+#include "view/simulated.h"
 
 enum { MOST_FACTS = 12 };
 
@@ -190,6 +192,47 @@ static int load(const view_args *args, viewed *v) {
   return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
 }
 
+static void add_simulation_facts(viewed *v, const view_args *args, const polyccl_simulation *s) {
+  add_fact(v, "topology", "%s", args->topology);
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = 0;
+  while (unit < 6 && s->bytes >> (10 * unit + 10) > 0) {
+    unit++;
+  }
+  add_fact(v, "size", "%.4g %s", (double)s->bytes / (double)(1ull << (10 * unit)), units[unit]);
+  add_fact(v, "protocol", "%s", polyccl_protocol_name(s->protocol));
+  add_fact(v, "micro-batches", "%d", s->micro_batches);
+  add_fact(v, "time", "%.4g \xC2\xB5s", s->time);
+  add_fact(v, "algorithm bandwidth", "%.4g GB/s", s->algorithm);
+  add_fact(v, "bus bandwidth", "%.4g GB/s", s->bus);
+}
+
+static polyccl_result simulate_on(const view_args *args, const polyccl_topology *topology, viewed *v) {
+  polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
+  options.bytes = args->bytes;
+  options.micro_batches = args->micro_batches;
+  options.protocol = args->protocol;
+  options.keep = POLYCCL_SIM_TIMELINE | POLYCCL_SIM_LINK_USE | POLYCCL_SIM_CRITICAL;
+  polyccl_simulation *simulation = NULL;
+  polyccl_result result = polyccl_simulate(v->plan, topology, &options, &simulation);
+  if (result == POLYCCL_SUCCESS) {
+    add_simulation_facts(v, args, simulation);
+    result = pccl_trace_of_simulation(simulation, v->plan, topology, &v->simulated);
+    polyccl_simulation_destroy(simulation);
+  }
+  return result;
+}
+
+static int simulate(const view_args *args, viewed *v) {
+  polyccl_topology *topology = NULL;
+  polyccl_result result = polyccl_topology_open(args->topology, &topology);
+  if (result == POLYCCL_SUCCESS) {
+    result = simulate_on(args, topology, v);
+    polyccl_topology_destroy(topology);
+  }
+  return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
+}
+
 /* ---- writing ---- */
 
 static polyccl_result draw(const view_args *args, const viewed *v, pccl_svg *svg) {
@@ -256,6 +299,9 @@ int pccl_tool_view(int argc, char **argv) {
   int status = parse(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
     status = load(&args, &v);
+  }
+  if (status == PCCL_EXIT_OK && args.topology != NULL && args.chunk < 0) {
+    status = simulate(&args, &v);
   }
   if (status == PCCL_EXIT_OK) {
     status = write_all(&args, &v);

@@ -77,10 +77,9 @@ static void end_feed(encoder *e) {
 
 static void add_column(pccl_text *out, const column *c, const void *records, size_t count, size_t stride) {
   encoder e = {.out = out};
-  const unsigned char *at = (const unsigned char *)records + c->offset;
   pccl_text_add(out, "\"%s\":\"%s:", c->name, c->type);
-  for (size_t i = 0; i < count; i++, at += stride) {
-    feed(&e, bits_of(at, c->bytes), c->bytes);
+  for (size_t i = 0; i < count; i++) {
+    feed(&e, bits_of((const unsigned char *)records + i * stride + c->offset, c->bytes), c->bytes);
   }
   end_feed(&e);
   pccl_text_bytes(out, "\"", 1);

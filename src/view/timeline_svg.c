@@ -127,7 +127,7 @@ static double tick_step(double span) {
 static void draw_axis(const drawing *d, double top, double bottom) {
   double span = d->trace->duration;
   bool milli = span >= 10000;
-  double unit = milli ? 1000 : 1, step = tick_step(span / unit);
+  double unit = milli ? 1000 : 1, step = span > 0 ? tick_step(span / unit) : 1;
   int digits = (int)fmin(9, fmax(0, -floor(log10(step) + 1e-9)));
   for (int i = 0; i * step <= span / unit * (1 + 1e-9); i++) {
     double x = x_of(d, i * step * unit);
@@ -204,7 +204,7 @@ static void draw_area(const drawing *d, const link_load *load, double top) {
     return;
   }
   for (size_t i = link->sample; i < link->sample + link->samples; i++) {
-    double x0 = fmax(0, d->trace->sample[i].time * d->scale);
+    double x0 = fmin(fmax(0, d->trace->sample[i].time * d->scale), (double)width);
     double x1 = fmin((double)width, sample_end(d->trace, link, i) * d->scale);
     for (size_t p = (size_t)x0; p < width && (double)p < x1; p++) {
       sums[p] += d->trace->sample[i].rate * (fmin(x1, (double)p + 1) - fmax(x0, (double)p));

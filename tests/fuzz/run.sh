@@ -19,6 +19,7 @@ seeds() {
     trees) echo tests/synth tests/synth/bad ;;
     lua) echo tests/programs algorithms ;;
     topology) echo tests/topology tests/topology/bad ;;
+    trace) echo tests/view/traces ;;
   esac
 }
 

@@ -10,9 +10,12 @@ target_link_libraries(test_trace PRIVATE PkgConfig::JANSSON)
 polyccl_unit_test(pictures)
 target_link_libraries(test_pictures PRIVATE PkgConfig::EXPAT PkgConfig::JANSSON)
 
-# The page in a browser; prints how long a redraw takes, leaves screenshots in the build folder.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
+  add_test(NAME view_command COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/command.py
+                                     $<TARGET_FILE:polyccl_tool> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(view_command PROPERTIES TIMEOUT 120)
+  # The page in a browser; prints how long a redraw takes, leaves screenshots in the build folder.
   add_test(NAME view_browser COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/browser.py
                                      $<TARGET_FILE:polyccl_tool> ${CMAKE_CURRENT_BINARY_DIR}/view)
   set_tests_properties(view_browser PROPERTIES TIMEOUT 300 LABELS slow SKIP_RETURN_CODE 77)

@@ -255,6 +255,19 @@ static void small_boxes_are_merged(void **state) {
   polyccl_plan_destroy(plan);
 }
 
+/* One event of no length: no time to divide by. */
+static void a_trace_of_no_length_is_drawn(void **state) {
+  (void)state;
+  static const char text[] = "[{\"ph\":\"X\",\"name\":\"x\",\"pid\":0,\"tid\":0,\"ts\":5,\"dur\":0}]";
+  polyccl_trace *trace = NULL;
+  assert_int_equal(polyccl_trace_parse("t", text, sizeof text - 1, &trace), POLYCCL_SUCCESS);
+  pccl_svg svg = {0};
+  assert_int_equal(pccl_picture_timeline(&svg, trace, -1), POLYCCL_SUCCESS);
+  census c = take(&svg);
+  assert_non_null(strstr(c.text, "rank 0"));
+  polyccl_trace_destroy(trace);
+}
+
 /* ---- the page ---- */
 
 static size_t decode(const char *text, unsigned char *bytes) {
@@ -335,6 +348,7 @@ int main(void) {
       cmocka_unit_test(a_route_is_drawn),
       cmocka_unit_test(a_timeline_is_drawn),
       cmocka_unit_test(small_boxes_are_merged),
+      cmocka_unit_test(a_trace_of_no_length_is_drawn),
       cmocka_unit_test(a_page_holds_the_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,13 +40,17 @@ function prepareTrace(trace, index, page) {
   for (let i = 0; i < count; i++) trace.kind[i] = state[i] === 0 ? op[step[i]] : page.ops.length + state[i] - 1;
   for (let i = 0; i < trace.lane.rank.length; i++) trace.lanesOf.set(trace.lane.rank[i] + "." + trace.lane.tb[i], i);
   trace.readers = null;
+  trace.short = {simulated: "sim", measured: "run"}[trace.source] || trace.source.slice(0, 7);
   trace.hasCritical = trace.record.critical.some(x => x === 1);
   return trace;
 }
 
 function loadPage() {
   const page = JSON.parse(document.getElementById("data").textContent);
-  page.traces.forEach((trace, index) => prepareTrace(trace, index, page));
+  page.traces.forEach((trace, index) => {
+    if (index > 0 && trace.source === page.traces[0].source) trace.source = "recorded"; // a simulation of another day
+    prepareTrace(trace, index, page);
+  });
   return page;
 }
 

@@ -79,7 +79,7 @@ function drawGrid(s, color, top, ink) {
   const unit = biggest >= 1e6 ? [1e6, "s"] : biggest >= 1e3 ? [1e3, "ms"] : [1, "\u00b5s"];
   const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / unit[0]) - 1e-9)));
   context.fillStyle = color;
-  for (const tick of ticks) context.fillRect(Math.round(timeToX(tick, cssWidth) * ratio), top * ratio, 1, s.height);
+  for (const tick of ticks) context.fillRect(Math.round(timeToX(tick, cssWidth) * ratio), top * ratio, 1, s.height - top * ratio);
   if (!ink) return;
   context.fillStyle = ink;
   context.font = `${11 * ratio}px ${FONT}`;
@@ -164,13 +164,17 @@ function drawGutter(s, scroll, colors) {
   for (let i = Math.max(0, rowAt(scroll)); i < view.rows.length; i++) {
     const row = view.rows[i], y = row.y - scroll + AXIS, middle = (y + row.height / 2) * ratio;
     if (y > bottom) break;
-    if (row.tb >= 0) {
-      context.fillStyle = colors.soft;
+    context.fillStyle = colors.soft;
+    context.textAlign = "right";
+    const block = row.tb >= 0 && (row.tbs.length > 1 || row.tb > 0) ? `tb ${row.tb}` : "";
+    if (view.shown.length > 1) {
+      context.font = `${10 * ratio}px ${FONT}`;
+      partsOf(row).forEach((part, k) => context.fillText(`${k === 0 ? block : ""} ${part.trace.short}`, (GUTTER - 9) * ratio, (part.y - scroll + AXIS + part.height / 2) * ratio));
+    } else {
       context.font = `${11 * ratio}px ${FONT}`;
-      context.textAlign = "right";
-      context.fillText(row.tbs.length > 1 || row.tb > 0 ? `tb ${row.tb}` : "", (GUTTER - 9) * ratio, middle);
-      context.textAlign = "left";
+      context.fillText(block, (GUTTER - 9) * ratio, middle);
     }
+    context.textAlign = "left";
     if (row.first || i === Math.max(0, rowAt(scroll))) { // a rank's name stays in view as long as one of its rows is
       const from = Math.max(middle, (AXIS + 9) * ratio);
       context.fillStyle = colors.ink;

@@ -1,0 +1,242 @@
+/* The tables of a trace that is being read: lanes, steps, places. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/plan.h"
+#include "view/trace_reader.h"
+
+/* ---- lanes, steps, places ---- */
+
+static polyccl_result no_memory(void) { return pccl_no_memory("reading a trace"); }
+
+static polyccl_result find_place(pccl_reader *r, const char *text, int32_t *place) {
+  uint64_t hash = 1469598103934665603u;
+  for (const char *c = text; *c != '\0'; c++) {
+    hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  }
+  for (hash >>= 1;; hash = pccl_mix64(hash) >> 1) { /* texts of one hash take further ones in turn */
+    bool is_new = false;
+    uint64_t *slot = pccl_map_put(&r->place_of, hash, r->places.len, &is_new);
+    if (slot == NULL) {
+      return no_memory();
+    }
+    if (is_new) {
+      char *copy = pccl_strdup(text);
+      if (copy == NULL || !pccl_vec_push(&r->places, copy)) {
+        free(copy);
+        return no_memory();
+      }
+    }
+    if (strcmp(r->places.data[*slot], text) == 0) {
+      *place = (int32_t)*slot;
+      return POLYCCL_SUCCESS;
+    }
+  }
+}
+
+polyccl_result pccl_reader_lane(pccl_reader *r, int32_t rank, int32_t tb, int32_t *lane) {
+  bool is_new = false;
+  uint64_t *slot = pccl_map_put(&r->lane_of, (uint64_t)(uint32_t)rank << 32 | (uint32_t)tb, r->lanes.len, &is_new);
+  if (slot == NULL || (is_new && !pccl_vec_push(&r->lanes, (polyccl_trace_lane){.rank = rank, .tb = tb}))) {
+    return no_memory();
+  }
+  *lane = (int32_t)*slot;
+  return POLYCCL_SUCCESS;
+}
+
+/* "3.1" */
+static bool parse_pair(const char *text, int32_t *first, int32_t *second, const char **end) {
+  char *after;
+  long a = strtol(text, &after, 10);
+  if (after == text || *after != '.' || a < 0 || a > INT32_MAX) {
+    return false;
+  }
+  const char *rest = after + 1;
+  long b = strtol(rest, &after, 10);
+  if (after == rest || b < 0 || b > INT32_MAX) {
+    return false;
+  }
+  *first = (int32_t)a;
+  *second = (int32_t)b;
+  *end = after;
+  return true;
+}
+
+static polyccl_result parse_connection(const pccl_reader *r, const json_t *args, const char *key, int32_t *rank,
+                                       int32_t *channel) {
+  const json_t *value = json_object_get(args, key);
+  const char *end = "";
+  *rank = *channel = -1;
+  if (value != NULL &&
+      (!json_is_string(value) || !parse_pair(json_string_value(value), rank, channel, &end) || *end != '\0')) {
+    return pccl_reader_bad_event(r, "\"from\" and \"to\" are \"RANK.CHANNEL\"");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result parse_operand(const pccl_reader *r, const json_t *args, const char *key, uint8_t *buffer,
+                                    int32_t *offset) {
+  const json_t *value = json_object_get(args, key);
+  if (value == NULL) {
+    return POLYCCL_SUCCESS;
+  }
+  const char *text = json_is_string(value) ? json_string_value(value) : "";
+  const char *letter = *text != '\0' ? strchr("ios", *text) : NULL;
+  char *end = NULL;
+  long number = letter != NULL ? strtol(text + 1, &end, 10) : -1;
+  if (letter == NULL || end == text + 1 || *end != '\0' || number < 0 || number > INT32_MAX) {
+    return pccl_reader_bad_event(r, "\"src\" and \"dst\" are a buffer's letter and an offset, as \"i0\"");
+  }
+  *buffer = (uint8_t)(letter - "ios");
+  *offset = (int32_t)number;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result parse_waits(pccl_reader *r, const json_t *args, polyccl_trace_step *step) {
+  const json_t *value = json_object_get(args, "wait");
+  step->wait = (int32_t)r->waits.len;
+  for (const char *at = json_is_string(value) ? json_string_value(value) : ""; *at != '\0';) {
+    polyccl_wait wait;
+    if (!parse_pair(at, &wait.tb, &wait.step, &at)) {
+      return pccl_reader_bad_event(r, "\"wait\" is a list of \"TB.STEP\"");
+    }
+    if (!pccl_vec_push(&r->waits, wait)) {
+      return no_memory();
+    }
+    step->waits++;
+    at += strspn(at, " ");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result describe_step(pccl_reader *r, const json_t *args, const char *name, polyccl_trace_step *step) {
+  const char *op = json_string_value(json_object_get(args, "op"));
+  const char *at = json_string_value(json_object_get(args, "at"));
+  const json_t *count = json_object_get(args, "count");
+  step->op = 0;
+  while (step->op < POLYCCL_STEP_OP_COUNT && (op == NULL || strcmp(op, pccl_ops[step->op].name) != 0)) {
+    step->op++;
+  }
+  if (step->op == POLYCCL_STEP_OP_COUNT && at == NULL) {
+    at = name;
+  }
+  step->place = step->message = -1;
+  step->count = json_is_integer(count) && json_integer_value(count) > 0 && json_integer_value(count) <= INT32_MAX
+                    ? (int32_t)json_integer_value(count)
+                    : 0;
+  PCCL_TRY(parse_operand(r, args, "src", &step->src_buf, &step->src));
+  PCCL_TRY(parse_operand(r, args, "dst", &step->dst_buf, &step->dst));
+  PCCL_TRY(parse_connection(r, args, "from", &step->recv_rank, &step->recv_channel));
+  PCCL_TRY(parse_connection(r, args, "to", &step->send_rank, &step->send_channel));
+  PCCL_TRY(parse_waits(r, args, step));
+  return at != NULL ? find_place(r, at, &step->place) : POLYCCL_SUCCESS;
+}
+
+/* Steps without a number (of other programs) are told apart by their names. */
+polyccl_result pccl_reader_step(pccl_reader *r, int32_t lane, const json_t *args, const char *name, int32_t *index) {
+  const json_t *number = json_object_get(args, "step");
+  polyccl_trace_step step = {.lane = lane};
+  if (json_is_integer(number) && json_integer_value(number) >= 0 && json_integer_value(number) < INT32_MAX / 2) {
+    step.number = (int32_t)json_integer_value(number);
+  } else if (number == NULL) {
+    int32_t place = 0;
+    PCCL_TRY(find_place(r, name, &place));
+    step.number = place;
+  } else {
+    return pccl_reader_bad_event(r, "\"step\" is a number from 0");
+  }
+  bool is_new = false;
+  uint64_t *slot =
+      pccl_map_put(&r->step_of, (uint64_t)(uint32_t)lane << 32 | (uint32_t)step.number, r->steps.len, &is_new);
+  if (slot == NULL) {
+    return no_memory();
+  }
+  *index = (int32_t)*slot;
+  if (is_new) {
+    PCCL_TRY(describe_step(r, args, name, &step));
+    return pccl_vec_push(&r->steps, step) ? POLYCCL_SUCCESS : no_memory();
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- the trace's order ---- */
+
+static int lanes_by_rank(const void *left, const void *right) {
+  const polyccl_trace_lane *a = left, *b = right;
+  return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (a->tb > b->tb) - (a->tb < b->tb);
+}
+
+static int steps_by_lane(const void *left, const void *right) {
+  const polyccl_trace_step *a = left, *b = right;
+  return a->lane != b->lane ? (a->lane < b->lane ? -1 : 1) : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Sorts the lanes and the steps; new_step[i] is where step i went. The `message` fields hold the old index. */
+static void sort(pccl_reader *r, int32_t *new_lane, int32_t *new_step) {
+  for (size_t i = 0; i < r->lanes.len; i++) {
+    r->lanes.data[i].step = i;
+  }
+  qsort(r->lanes.data, r->lanes.len, sizeof *r->lanes.data, lanes_by_rank);
+  for (size_t i = 0; i < r->lanes.len; i++) {
+    new_lane[r->lanes.data[i].step] = (int32_t)i;
+  }
+  for (size_t i = 0; i < r->steps.len; i++) {
+    r->steps.data[i].lane = new_lane[r->steps.data[i].lane];
+    r->steps.data[i].message = (int32_t)i;
+  }
+  qsort(r->steps.data, r->steps.len, sizeof *r->steps.data, steps_by_lane);
+  for (size_t i = 0, at = 0; i < r->lanes.len; i++) {
+    polyccl_trace_lane *lane = &r->lanes.data[i];
+    lane->step = at;
+    while (at < r->steps.len && (size_t)r->steps.data[at].lane == i) {
+      new_step[r->steps.data[at].message] = (int32_t)at;
+      r->steps.data[at++].message = -1;
+    }
+    lane->steps = at - lane->step;
+  }
+}
+
+polyccl_result pccl_reader_settle(pccl_reader *r) {
+  struct pccl_trace_building *building = r->trace->building;
+  if (building->records.len == 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
+  }
+  int32_t *new_lane = pccl_array(r->lanes.len, sizeof *new_lane);
+  int32_t *new_step = pccl_array(r->steps.len, sizeof *new_step);
+  if (new_lane == NULL || new_step == NULL) {
+    free(new_lane);
+    free(new_step);
+    return no_memory();
+  }
+  sort(r, new_lane, new_step);
+  double least = r->own ? 0 : INFINITY;
+  for (size_t i = 0; i < building->records.len; i++) {
+    building->records.data[i].step = new_step[building->records.data[i].step];
+    least = r->own ? 0 : fmin(least, building->records.data[i].begin);
+  }
+  for (size_t i = 0; i < building->records.len; i++) {
+    building->records.data[i].begin -= least;
+    building->records.data[i].end -= least;
+  }
+  free(new_lane);
+  free(new_step);
+  return POLYCCL_SUCCESS;
+}
+
+/* Moves the arrays into the trace. */
+void pccl_reader_hand_over(pccl_reader *r) {
+  polyccl_trace *trace = r->trace;
+  trace->lane = r->lanes.data;
+  trace->lanes = r->lanes.len;
+  trace->step = r->steps.data;
+  trace->steps = r->steps.len;
+  trace->wait = r->waits.data;
+  trace->waits = r->waits.len;
+  trace->place = r->places.data;
+  trace->places = r->places.len;
+  pccl_map_free(&r->lane_of);
+  pccl_map_free(&r->step_of);
+  pccl_map_free(&r->place_of);
+}
