@@ -232,27 +232,26 @@ static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
+/* The placement that the program was written for must compile; that the other one cannot be had is no error unless it
+ * was asked for. */
 static polyccl_result compile_both(run_args *args, const polyccl_program *program) {
   static const polyccl_placement placement[PCCL_RUN_PLACEMENTS] = {POLYCCL_OUT_OF_PLACE, POLYCCL_IN_PLACE};
-  polyccl_result results[PCCL_RUN_PLACEMENTS] = {POLYCCL_SUCCESS, POLYCCL_SUCCESS};
+  bool only = args->only_in_place || args->only_out_of_place;
+  bool written = polyccl_program_get_config(program)->inplace;
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if ((i == 0 && args->only_in_place) || (i == 1 && args->only_out_of_place)) {
       continue;
     }
     polyccl_compile_options how = {.placement = placement[i]};
-    results[i] = polyccl_compile(program, &how, &args->run.plan[i]);
-    if (results[i] == POLYCCL_SUCCESS) {
-      continue;
+    polyccl_result result = polyccl_compile(program, &how, &args->run.plan[i]);
+    if (result != POLYCCL_SUCCESS && (only || i == (int)written)) {
+      return result;
     }
-    bool other_wanted = i == 0 ? !args->only_out_of_place : args->run.plan[0] != NULL;
-    /* A program written for two buffers need not be right in one, nor the reverse. */
-    bool as_written = polyccl_program_get_config(program)->inplace == (placement[i] == POLYCCL_IN_PLACE);
-    if (!other_wanted || (as_written && results[i] != POLYCCL_ERROR_UNSUPPORTED)) {
-      return results[i];
+    if (result != POLYCCL_SUCCESS) {
+      fprintf(stderr, "polyccl run: only %s: %s\n", i == 0 ? "in place" : "out of place", polyccl_last_error());
     }
-    fprintf(stderr, "polyccl run: only %s: %s\n", i == 0 ? "in place" : "out of place", polyccl_last_error());
   }
-  return args->run.plan[0] != NULL || args->run.plan[1] != NULL ? POLYCCL_SUCCESS : results[1];
+  return POLYCCL_SUCCESS;
 }
 
 static polyccl_result load_program(run_args *args) {

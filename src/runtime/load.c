@@ -75,7 +75,8 @@ static int log2_up(uint64_t value) {
   return log2;
 }
 
-/* Rings must be alike on all ranks, so they follow from the whole plan: the largest step, the busiest rank. */
+/* Rings and what slots hold must be alike on all ranks, so they follow from the whole plan: the largest step, the
+ * busiest rank. */
 static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *plan, int32_t fifo_depth,
                                  pccl_loaded *loaded) {
   static const int preset[POLYCCL_PROTOCOL_COUNT] = {
@@ -95,6 +96,7 @@ static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *p
     if (plan->step[i].count > loaded->largest) {
       loaded->largest = plan->step[i].count;
     }
+    loaded->references = loaded->references || plan->step[i].flags != 0;
   }
   int depth = log2_up((uint64_t)(fifo_depth > LEAST_DEPTH ? fifo_depth : LEAST_DEPTH));
   int most = log2_up(comm->buffer_bytes / busiest + 1) - 1;
@@ -156,7 +158,6 @@ static void load_step(const polyccl_step *step, const polyccl_step *sender, cons
   if (receiver != NULL && (receiver->flags & POLYCCL_FLAG_PUT) != 0) {
     to->far_dst = place_or_none(true, receiver->dst_buf, receiver->dst);
   }
-  loaded->references = loaded->references || step->flags != 0 || to->far_src.buffer >= 0 || to->far_dst.buffer >= 0;
   if (traits->reads_src) {
     loaded->uses[step->src_buf] = true;
   }
