@@ -5,6 +5,7 @@
  *     -- expect: steps 12, hops 4    words of the summary; the program is right
  *     -- expect error: ring.lua:7: stale chunk     the message starts so (or, after "...", has this in it)
  *
+ * Every right program is compiled too, and its plan verified, so errors of the compiler can be expected as well.
  * "--- case: what it shows" starts a new case in the same file; lines keep their numbers in the file. Files in folders
  * below are for require. A report of a defect becomes a test by dropping the program here. */
 #include <dirent.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include <polyccl/compile.h>
 
 #include "base/file.h"
 #include "language/loader.h"
@@ -146,6 +149,11 @@ static void run_case(const char *file, const test_case *test, const char *text, 
     result = polyccl_program_check(program, &summary);
   } else {
     assert_null(program);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    polyccl_plan *plan = NULL;
+    result = polyccl_compile(program, NULL, &plan);
+    polyccl_plan_destroy(plan);
   }
   set_env(test, false);
   if (expects_error && result == POLYCCL_SUCCESS) {
