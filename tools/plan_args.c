@@ -1,32 +1,9 @@
 #include "plan_args.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include <polyccl/compile.h>
 
 #include "base/error.h"
-
-/* Plans say so at their beginning; XML begins with '<'. */
-static bool is_plan(const char *path) {
-  static const char magic[] = "polyccl-plan";
-  char head[4096];
-  FILE *file = fopen(path, "re");
-  if (file == NULL) {
-    return false;
-  }
-  size_t length = fread(head, 1, sizeof head - 1, file), at = 0;
-  fclose(file);
-  head[length] = '\0';
-  for (;;) {
-    at += strspn(head + at, " \t\r\n");
-    if (head[at] != '#') {
-      break;
-    }
-    at += strcspn(head + at, "\n");
-  }
-  return head[at] == '<' || strncmp(head + at, magic, sizeof magic - 1) == 0;
-}
+#include "plan/plan.h"
 
 static polyccl_result compile(const pccl_program_args *args, polyccl_plan **plan) {
   polyccl_program *program = NULL;
@@ -37,7 +14,9 @@ static polyccl_result compile(const pccl_program_args *args, polyccl_plan **plan
 }
 
 polyccl_result pccl_plan_args_load(const pccl_program_args *args, polyccl_plan **plan) {
-  if (!is_plan(args->path)) {
+  bool is_plan;
+  PCCL_TRY(pccl_is_plan_file(args->path, &is_plan));
+  if (!is_plan) {
     return compile(args, plan);
   }
   if (args->count > 0) {

@@ -7,8 +7,8 @@
 #include <polyccl/language.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/options.h"
+#include "plan/plan.h"
 #include "program_args.h"
 #include "run.h"
 #include "tools.h"
@@ -208,17 +208,6 @@ static int parse(run_args *args, int argc, char **argv) {
 
 /* ---- plans ---- */
 
-/* Plans begin with their format's name, or are XML. */
-static polyccl_result is_plan(const char *path, bool *plan) {
-  char *text;
-  size_t length;
-  PCCL_TRY(pccl_read_file(path, (size_t)1 << 31, &text, &length));
-  const char *at = text + strspn(text, " \t\r\n");
-  *plan = *at == '<' || strncmp(at, "polyccl-plan", 12) == 0 || (*at == '#' && strstr(at, "\npolyccl-plan") != NULL);
-  free(text);
-  return POLYCCL_SUCCESS;
-}
-
 static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
   if (args->has_protocol) {
     plan->protocol = args->protocol;
@@ -296,7 +285,7 @@ static polyccl_result load_plan(run_args *args) {
 
 static polyccl_result load(run_args *args) {
   bool plan;
-  PCCL_TRY(is_plan(args->program.path, &plan));
+  PCCL_TRY(pccl_is_plan_file(args->program.path, &plan));
   PCCL_TRY(plan ? load_plan(args) : load_program(args));
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if (args->run.plan[i] != NULL) {

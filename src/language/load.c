@@ -9,8 +9,9 @@
 #include "base/file.h"
 #include "language/arguments.h"
 #include "language/loader.h"
+#include "language/synth.h"
 
-enum { MOST_SOURCE = 16 << 20 };
+enum { MOST_SOURCE = 16 << 20, MOST_SCHEDULE = 512 << 20 };
 
 static void open_globals(lua_State *lua) {
   pccl_open_params(lua);
@@ -89,16 +90,21 @@ static void set_names(pccl_loader *loader, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *base = slash != NULL ? slash + 1 : path;
   snprintf(loader->prefix, sizeof loader->prefix, "%.*s", (int)(base - path), path);
-  size_t length = strlen(base);
-  if (length > 4 && strcmp(base + length - 4, ".lua") == 0) {
-    length -= 4;
-  }
+  const char *dot = strrchr(base, '.');
+  size_t length = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
   snprintf(loader->name, sizeof loader->name, "%.*s", (int)length, base);
 }
 
 static polyccl_result run_text(pccl_loader *loader, const char *name, const char *text, size_t length) {
   PCCL_TRY(check_params(loader));
   set_names(loader, name);
+  if (pccl_is_synth(text, length)) {
+    PCCL_TRY(pccl_synth_load(loader, name, text, length));
+    return check_unknown(loader, name);
+  }
+  if (length > MOST_SOURCE) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many for a program (%d)", name, length, MOST_SOURCE);
+  }
   PCCL_TRY(pccl_sandbox_open(&loader->box));
   polyccl_result result = run(loader, name, text, length);
   pccl_sandbox_close(&loader->box);
@@ -108,7 +114,7 @@ static polyccl_result run_text(pccl_loader *loader, const char *name, const char
 static polyccl_result run_file(pccl_loader *loader, const char *path) {
   char *text = NULL;
   size_t length = 0;
-  PCCL_TRY(pccl_read_file(path, MOST_SOURCE, &text, &length));
+  PCCL_TRY(pccl_read_file(path, MOST_SCHEDULE, &text, &length));
   char *real = realpath(path, NULL);
   loader->folder = real != NULL ? pccl_strdup(dirname(real)) : NULL;
   free(real);

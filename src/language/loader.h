@@ -18,7 +18,7 @@ typedef struct pccl_loader {
   PCCL_VEC(pccl_param_entry) asked; /* by param(), in that order */
   polyccl_program *program;         /* NULL until the collective is declared */
   char declared[PCCL_SANDBOX_PATH]; /* where that was, "file:line" */
-  char name[128];                   /* of the program, where it gives itself none: the file's without .lua */
+  char name[128];                   /* of the program, where it gives itself none: the file's without its ending */
   char prefix[PCCL_SANDBOX_PATH];   /* the path up to the file's name, for messages about helpers */
   char *folder;                     /* real path of the program's folder; NULL: require finds built-in modules only */
   /* For a reference's methods and fields without a look-up by name (reference.c). */

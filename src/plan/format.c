@@ -7,14 +7,56 @@
 #include "plan/formats.h"
 #include "plan/plan.h"
 
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+static size_t skip_spaces(const char *text, size_t length, size_t at) {
+  while (at < length && is_space(text[at])) {
+    at++;
+  }
+  return at;
+}
+
+/* After a byte order mark and blanks. */
+static size_t start_of(const char *text, size_t length) {
+  return skip_spaces(text, length, length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+}
+
 /* The first character that is no blank tells the formats apart. */
 static bool is_xml(const char *text, size_t length) {
-  static const char mark[] = "\xef\xbb\xbf"; /* a UTF-8 byte order mark */
-  size_t i = length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
-  while (i < length && strchr(" \t\r\n", text[i]) != NULL && text[i] != '\0') {
-    i++;
+  size_t at = start_of(text, length);
+  return at < length && text[at] == '<';
+}
+
+static bool begins(const char *text, size_t length, size_t at, const char *word) {
+  size_t n = strlen(word);
+  return length - at >= n && memcmp(text + at, word, n) == 0;
+}
+
+/* The end of what begins at `at` and ends with `mark`. */
+static size_t skip_past(const char *text, size_t length, size_t at, const char *mark) {
+  const char *end = memmem(text + at, length - at, mark, strlen(mark));
+  return end != NULL ? (size_t)(end - text) + strlen(mark) : length;
+}
+
+bool pccl_is_plan(const char *text, size_t length) {
+  size_t at = start_of(text, length);
+  while (begins(text, length, at, "#")) {
+    at = skip_spaces(text, length, skip_past(text, length, at, "\n"));
   }
-  return i < length && text[i] == '<';
+  while (begins(text, length, at, "<?") || begins(text, length, at, "<!--")) {
+    at = skip_spaces(text, length, skip_past(text, length, at, begins(text, length, at, "<?") ? "?>" : "-->"));
+  }
+  bool trees = begins(text, length, at, "<Algo") || begins(text, length, at, "<tree");
+  return begins(text, length, at, "polyccl-plan") || (begins(text, length, at, "<") && !trees);
+}
+
+polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
+  char *text;
+  size_t length;
+  PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MOST_BYTES, &text, &length));
+  *plan = pccl_is_plan(text, length);
+  free(text);
+  return POLYCCL_SUCCESS;
 }
 
 polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan) {

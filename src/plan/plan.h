@@ -8,6 +8,11 @@
 
 pccl_collective_spec pccl_plan_spec(const polyccl_plan *plan);
 
+/* True for what polyccl_plan_parse() takes, by its beginning: plan text or MSCCL XML. Programs (Lua, and the JSON and
+ * XML of synthesisers) are not. */
+bool pccl_is_plan(const char *text, size_t length);
+polyccl_result pccl_is_plan_file(const char *path, bool *plan);
+
 /* What each op uses; docs/plan.md, Steps. */
 typedef struct pccl_op_traits {
   const char *name, *xml;

@@ -15,8 +15,7 @@ seeds() {
   case $1 in
     plan_text) ls -d tests/plans tests/plans/* tests/xml/trips 2>/dev/null ;;
     plan_xml) echo tests/xml tests/xml/bad ;;
-    flows) echo tests/synth tests/synth/bad ;;
-    trees) echo tests/synth tests/synth/bad ;;
+    synth) echo tests/synth tests/synth/bad ;;
     lua) echo tests/programs algorithms ;;
     topology) echo tests/topology tests/topology/bad ;;
     trace) echo tests/view/traces ;;

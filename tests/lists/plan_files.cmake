@@ -1,2 +1,3 @@
 polyccl_unit_test(plan_files)
 polyccl_unit_test(plan_xml)
+polyccl_unit_test(synth)

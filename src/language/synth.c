@@ -1,0 +1,250 @@
+#include "language/synth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/map.h"
+
+void pccl_synth_free(pccl_synth *schedule) { pccl_vec_free(&schedule->hop); }
+
+/* ---- parameters ---- */
+
+static polyccl_result list_param(pccl_loader *loader, const char *name, const char *value, const char *preset,
+                                 const char *help) {
+  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(preset), pccl_strdup(help)};
+  bool whole = entry.name != NULL && entry.value != NULL && entry.preset != NULL && entry.help != NULL;
+  if (!whole || !pccl_vec_push(&loader->asked, entry)) {
+    free(entry.name);
+    free(entry.value);
+    free(entry.preset);
+    free(entry.help);
+    return pccl_no_memory("a parameter");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+                                const char **value) {
+  const char *found = preset;
+  for (size_t i = 0; i < loader->given_count; i++) {
+    if (strcmp(loader->given[i].name, name) == 0) {
+      found = loader->given[i].value;
+    }
+  }
+  PCCL_TRY(list_param(loader, name, found, preset, help));
+  *value = found;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+                                    const char *help, int *value) {
+  char text[16];
+  const char *given;
+  char *end;
+  snprintf(text, sizeof text, "%d", preset);
+  PCCL_TRY(pccl_synth_param(loader, name, text, help, &given));
+  long number = strtol(given, &end, 10);
+  if (end == given || *end != '\0' || number < least || number > most) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s must be a number from %d to %d, not \"%.80s\"", name, least,
+                     most, given);
+  }
+  *value = (int)number;
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- the builder ---- */
+
+typedef struct builder {
+  const pccl_synth *schedule;
+  polyccl_program *program;
+  polyccl_collective collective;
+  pccl_map relayed; /* AllToAll: (root, chunk, rank) -> index in scratch */
+  int relay;        /* the scratch buffer */
+} builder;
+
+static polyccl_location place_of(const builder *b, const pccl_hop *hop) {
+  return (polyccl_location){b->schedule->file, hop->line};
+}
+
+static uint64_t relay_key(const builder *b, const pccl_hop *hop, int32_t rank) {
+  uint64_t chunk =
+      (uint64_t)hop->root * (uint64_t)b->schedule->ranks * (uint64_t)b->schedule->chunks + (uint64_t)hop->chunk;
+  return chunk * (uint64_t)b->schedule->ranks + (uint64_t)rank;
+}
+
+static polyccl_result has_nothing(const builder *b, const pccl_hop *hop, int32_t rank) {
+  return pccl_fail_at(POLYCCL_ERROR_INVALID, place_of(b, hop),
+                      "rank %d does not hold chunk %d of rank %d yet, it cannot send it to rank %d", rank, hop->chunk,
+                      hop->root, hop->dst);
+}
+
+/* One hop of AllToAll: chunks wait in scratch on their way. */
+static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
+  const pccl_synth *s = b->schedule;
+  polyccl_ref ref;
+  int buffer = POLYCCL_INPUT, index = hop->chunk;
+  if (hop->src != hop->root) {
+    uint64_t *at = pccl_map_get(&b->relayed, relay_key(b, hop, hop->src));
+    if (at == NULL) {
+      return has_nothing(b, hop, hop->src);
+    }
+    buffer = b->relay;
+    index = (int)*at;
+  }
+  PCCL_TRY(polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, place_of(b, hop), &ref));
+  if (hop->chunk / s->chunks == hop->dst) {
+    int to = hop->root * s->chunks + hop->chunk % s->chunks;
+    return polyccl_program_copy(b->program, &ref, hop->dst, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS, place_of(b, hop),
+                                &ref);
+  }
+  PCCL_TRY(polyccl_program_copy(b->program, &ref, hop->dst, b->relay, -1, POLYCCL_NO_HINTS, place_of(b, hop), &ref));
+  return pccl_map_put(&b->relayed, relay_key(b, hop, hop->dst), (uint64_t)ref.index, NULL) != NULL
+             ? POLYCCL_SUCCESS
+             : pccl_no_memory("a program");
+}
+
+static polyccl_result add_own_blocks(builder *b) {
+  const pccl_synth *s = b->schedule;
+  polyccl_location at = {s->file, 0};
+  for (int32_t r = 0; r < s->ranks; r++) {
+    polyccl_ref ref;
+    PCCL_TRY(polyccl_program_chunk(b->program, r, POLYCCL_INPUT, r * s->chunks, s->chunks, at, &ref));
+    PCCL_TRY(polyccl_program_copy(b->program, &ref, r, POLYCCL_OUTPUT, r * s->chunks, POLYCCL_NO_HINTS, at, &ref));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Where chunk `chunk` of `root` lies on every rank of a program along trees: in place, all of it in one buffer. */
+static int32_t tree_index(const builder *b, const pccl_hop *hop) {
+  return b->schedule->collective == POLYCCL_BROADCAST ? hop->chunk : hop->root * b->schedule->chunks + hop->chunk;
+}
+
+static polyccl_result add_copy(builder *b, const pccl_hop *hop, int buffer) {
+  polyccl_ref ref;
+  int32_t index = tree_index(b, hop);
+  PCCL_TRY(polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, place_of(b, hop), &ref));
+  return polyccl_program_copy(b->program, &ref, hop->dst, buffer, index, POLYCCL_NO_HINTS, place_of(b, hop), &ref);
+}
+
+/* A hop backwards: what `dst` has is added to what `src` has. */
+static polyccl_result add_reduction(builder *b, const pccl_hop *hop) {
+  polyccl_ref sum, operand;
+  int32_t index = tree_index(b, hop);
+  polyccl_location at = place_of(b, hop);
+  PCCL_TRY(polyccl_program_chunk(b->program, hop->src, POLYCCL_INPUT, index, hop->size, at, &sum));
+  PCCL_TRY(polyccl_program_chunk(b->program, hop->dst, POLYCCL_INPUT, index, hop->size, at, &operand));
+  return polyccl_program_reduce(b->program, &sum, &operand, POLYCCL_NO_HINTS, at, &sum);
+}
+
+static polyccl_result add_all(builder *b) {
+  const pccl_synth *s = b->schedule;
+  bool reduces =
+      b->collective == POLYCCL_REDUCE_SCATTER || b->collective == POLYCCL_ALLREDUCE || b->collective == POLYCCL_REDUCE;
+  bool copies = b->collective != POLYCCL_REDUCE_SCATTER && b->collective != POLYCCL_REDUCE;
+  int buffer = b->collective == POLYCCL_ALLGATHER ? POLYCCL_OUTPUT : POLYCCL_INPUT;
+  if (b->collective == POLYCCL_ALLTOALL) {
+    PCCL_TRY(polyccl_program_scratch(b->program, "relay", &b->relay));
+    PCCL_TRY(add_own_blocks(b));
+    for (size_t i = 0; i < s->hop.len; i++) {
+      PCCL_TRY(add_exchange(b, &s->hop.data[i]));
+    }
+    return POLYCCL_SUCCESS;
+  }
+  for (size_t i = s->hop.len; reduces && i-- > 0;) {
+    PCCL_TRY(add_reduction(b, &s->hop.data[i]));
+  }
+  for (size_t i = 0; copies && i < s->hop.len; i++) {
+    PCCL_TRY(add_copy(b, &s->hop.data[i], buffer));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- collectives ---- */
+
+/* What else the hops of one collective can serve: backwards they reduce. */
+static bool serves(polyccl_collective from, polyccl_collective to) {
+  switch (from) {
+    case POLYCCL_ALLGATHER: return to == POLYCCL_ALLGATHER || to == POLYCCL_REDUCE_SCATTER || to == POLYCCL_ALLREDUCE;
+    case POLYCCL_BROADCAST: return to == POLYCCL_BROADCAST || to == POLYCCL_REDUCE;
+    default: return to == from;
+  }
+}
+
+static polyccl_result choose_collective(pccl_loader *loader, const pccl_synth *s, polyccl_collective *chosen) {
+  const char *name;
+  PCCL_TRY(pccl_synth_param(loader, "collective", polyccl_collective_name(s->collective),
+                            "what to make of the schedule: backwards, an allgather is a reduce_scatter, both are an "
+                            "allreduce; a broadcast is a reduce",
+                            &name));
+  PCCL_TRY(polyccl_collective_parse(name, chosen));
+  if (!serves(s->collective, *chosen)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a schedule for %s cannot be made into %s", s->file,
+                     polyccl_collective_name(s->collective), polyccl_collective_name(*chosen));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static int by_order(const void *a, const void *b) {
+  const pccl_hop *x = a, *y = b;
+  return x->order != y->order ? (x->order > y->order) - (x->order < y->order)
+                              : (x->serial > y->serial) - (x->serial < y->serial);
+}
+
+static void sort_hops(pccl_synth *s) {
+  for (size_t i = 0; i < s->hop.len; i++) {
+    s->hop.data[i].serial = (int32_t)i;
+  }
+  if (s->hop.len > 0) {
+    qsort(s->hop.data, s->hop.len, sizeof *s->hop.data, by_order);
+  }
+}
+
+static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
+  polyccl_program_config config = {.name = loader->name, .ranks = s->ranks, .root = s->root};
+  const char *protocol;
+  PCCL_TRY(choose_collective(loader, s, &config.collective));
+  PCCL_TRY(pccl_synth_param_int(loader, "instances", 1, 1, 1024, "copies of the schedule on parts of the chunks",
+                                &config.instances));
+  PCCL_TRY(pccl_synth_param(loader, "protocol", "Simple", "Simple, LL or LL128", &protocol));
+  PCCL_TRY(polyccl_protocol_parse(protocol, &config.protocol));
+  config.inplace = config.collective != POLYCCL_ALLTOALL;
+  config.chunks = config.collective == POLYCCL_ALLREDUCE ? s->ranks * s->chunks : s->chunks;
+  if (s->chunks > POLYCCL_MAX_CHUNKS / s->ranks) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d chunks on each of %d ranks are more than %d in all", s->file,
+                     s->chunks, s->ranks, POLYCCL_MAX_CHUNKS);
+  }
+  sort_hops(s);
+  PCCL_TRY(polyccl_program_create(&config, &loader->program));
+  builder b = {.schedule = s, .program = loader->program, .collective = config.collective};
+  polyccl_result result = add_all(&b);
+  pccl_map_free(&b.relayed);
+  return result;
+}
+
+/* ---- the file ---- */
+
+static size_t skip_blanks(const char *text, size_t length) {
+  size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  while (at < length && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) {
+    at++;
+  }
+  return at;
+}
+
+bool pccl_is_synth(const char *text, size_t length) {
+  size_t at = skip_blanks(text, length);
+  return at < length && (text[at] == '{' || text[at] == '<');
+}
+
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length) {
+  pccl_synth schedule = {.file = name};
+  size_t start = skip_blanks(text, length);
+  polyccl_result result =
+      text[start] == '{' ? pccl_flows_read(loader, text, length, &schedule) : pccl_trees_read(text, length, &schedule);
+  if (result == POLYCCL_SUCCESS) {
+    result = make_program(loader, &schedule);
+  }
+  pccl_synth_free(&schedule);
+  return result;
+}

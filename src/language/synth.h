@@ -1,0 +1,44 @@
+/* What synthesisers' files have in common: which chunk travels from which rank to which, in what order. A reader
+ * collects hops (flows.c: TE-CCL's JSON, trees.c: ForestColl's XML), pccl_synth_program() makes a program of them on
+ * the builder of program.h, so that the check, every policy and every executor apply. */
+#ifndef PCCL_LANGUAGE_SYNTH_H
+#define PCCL_LANGUAGE_SYNTH_H
+
+#include "language/loader.h"
+
+/* `size` chunks from `chunk` on of rank `root`'s input. In AllToAll a root has ranks blocks of chunks, one per
+ * destination. */
+typedef struct pccl_hop {
+  int32_t root, chunk, size;
+  int32_t src, dst; /* ranks */
+  int32_t order;    /* hops go in this order, equal ones as they were added */
+  int32_t line;
+  int32_t serial; /* set where they are sorted */
+} pccl_hop;
+
+typedef struct pccl_synth {
+  const char *file;
+  polyccl_collective collective; /* what the file describes: allgather, alltoall or, with one root, broadcast */
+  int32_t ranks, chunks;         /* chunks of a block */
+  int32_t root;                  /* broadcast */
+  PCCL_VEC(pccl_hop) hop;
+} pccl_synth;
+
+void pccl_synth_free(pccl_synth *schedule);
+
+/* True for text that one of the readers below takes; anything else is Lua. */
+bool pccl_is_synth(const char *text, size_t length);
+
+/* Reads the file's text, takes the parameters it knows, makes loader->program. */
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length);
+
+/* The value given for a parameter, else the preset; it is listed among those asked for. */
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+                                const char **value);
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+                                    const char *help, int *value);
+
+polyccl_result pccl_flows_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_trees_read(const char *text, size_t length, pccl_synth *schedule);
+
+#endif
