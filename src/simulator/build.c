@@ -71,20 +71,6 @@ static bool may_refer(const sim *s, const polyccl_connection *c) {
          s->topology->model[src->model].by_reference && s->topology->model[dst->model].by_reference;
 }
 
-/* A connection goes by reference (its receiver moves the bytes) if all its sends are marked so. */
-static void find_references(sim *s) {
-  for (size_t i = 0; i < s->plan->connections; i++) {
-    s->connection[i].direct = may_refer(s, &s->plan->connection[i]);
-    s->connection[i].by_reference = s->connection[i].direct;
-  }
-  for (size_t i = 0; i < s->plan->steps; i++) {
-    const polyccl_step *step = &s->plan->step[i];
-    if (step->send >= 0 && (step->flags & POLYCCL_FLAG_GET) == 0) {
-      s->connection[step->send].by_reference = false;
-    }
-  }
-}
-
 static polyccl_result build_connections(sim *s) {
   const polyccl_plan *plan = s->plan;
   PCCL_TRY(SIM_ALLOC(s, s->connection, plan->connections));
@@ -101,8 +87,8 @@ static polyccl_result build_connections(sim *s) {
     sim_connection *c = &s->connection[i];
     c->src_tb = c->dst_tb = -1;
     c->slot = (int32_t)i * s->depth;
+    c->direct = may_refer(s, &plan->connection[i]);
   }
-  find_references(s);
   return POLYCCL_SUCCESS;
 }
 
@@ -119,26 +105,105 @@ static polyccl_result own(const sim *s, int32_t *owner, int32_t tb, int32_t conn
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result build_step(sim *s, int32_t t, int32_t index, size_t *waits, int32_t *target) {
+/* ---- by reference ---- */
+
+enum { BY_SLOT = 0, BY_GET, BY_PUT };
+
+typedef struct sim_reference {
+  uint8_t in, out; /* how the step's messages go */
+} sim_reference;
+
+/* The sender's choice, where its marks and the receiver's allow one: get, but put after a reduction, which then stores
+ * twice what it has worked out once. */
+static uint8_t choose(const polyccl_step *sender, const polyccl_step *receiver) {
+  bool get = (sender->flags & POLYCCL_FLAG_GET) != 0, put = (receiver->flags & POLYCCL_FLAG_PUT) != 0;
+  if (get && !(put && pccl_ops[sender->op].reduces)) {
+    return BY_GET;
+  }
+  return put ? BY_PUT : BY_SLOT;
+}
+
+/* The k-th send of a connection meets its k-th receive: lists both and compares. */
+static void pair_messages(const sim *s, int32_t *first, int32_t *send, sim_reference *reference) {
+  const polyccl_plan *plan = s->plan;
+  for (size_t i = 0; i < plan->steps; i++) {
+    if (plan->step[i].send >= 0) {
+      first[plan->step[i].send + 2]++;
+    }
+  }
+  for (size_t c = 0; c < plan->connections; c++) {
+    first[c + 2] += first[c + 1];
+  }
+  for (size_t i = 0; i < plan->steps; i++) {
+    if (plan->step[i].send >= 0) {
+      send[first[plan->step[i].send + 1]++] = (int32_t)i;
+    }
+  }
+  for (size_t c = plan->connections; c > 0; c--) { /* ends back to starts */
+    first[c] = first[c - 1];
+  }
+  first[0] = 0;
+  for (size_t i = 0; i < plan->steps; i++) {
+    int32_t c = plan->step[i].recv;
+    if (c < 0 || first[c + 1] >= first[c + 2] || !s->connection[c].direct) {
+      continue;
+    }
+    int32_t sender = send[first[c + 1]++];
+    reference[i].in = reference[sender].out = choose(&plan->step[sender], &plan->step[i]);
+  }
+}
+
+static polyccl_result find_references(sim *s, sim_reference **reference) {
+  PCCL_TRY(SIM_ALLOC(s, *reference, s->plan->steps));
+  bool any = false;
+  for (size_t c = 0; c < s->plan->connections; c++) {
+    any = any || s->connection[c].direct;
+  }
+  if (!any) {
+    return POLYCCL_SUCCESS;
+  }
+  int32_t *first = NULL, *send = NULL;
+  polyccl_result result = SIM_ALLOC(s, first, s->plan->connections + 3);
+  if (result == POLYCCL_SUCCESS) {
+    result = SIM_ALLOC(s, send, s->plan->steps);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    pair_messages(s, first, send, *reference);
+  }
+  free(first);
+  free(send);
+  return result;
+}
+
+/* What moves a step's bytes: it brings its message to the receiver, fetches its own from the sender, moves it inside
+ * the device, or nothing. */
+static uint32_t movement(sim *s, const polyccl_step *step, sim_reference reference) {
+  if (step->send >= 0 && reference.out != BY_GET) {
+    s->connection[step->send].way[0].used = true;
+    return SIM_OUT;
+  }
+  if (step->recv >= 0 && reference.in == BY_GET) {
+    s->connection[step->recv].way[1].used = true;
+    return SIM_IN;
+  }
+  bool in_place = step->recv >= 0 ? reference.in == BY_PUT : step->send >= 0;
+  return in_place ? SIM_NOP : 0u;
+}
+
+static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_reference *reference, size_t *waits,
+                                 int32_t *target) {
   const polyccl_thread_block *tb = &s->plan->tb[t];
   const polyccl_step *from = &s->plan->step[tb->step + index];
   const pccl_op_traits *op = &pccl_ops[from->op];
   sim_step *to = &s->step[tb->step + index];
   uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u);
-  bool in = false, out = false; /* the receiver fetches its message; the sender brings it */
   if (op->receives) {
-    sim_connection *c = &s->connection[from->recv];
-    PCCL_TRY(own(s, &c->dst_tb, t, from->recv, "receive"));
-    in = c->by_reference;
-    bool put = c->direct && !c->by_reference && (from->flags & POLYCCL_FLAG_PUT) != 0;
-    kind |= put && !op->sends ? SIM_NOP : 0u; /* its message is where it belongs already */
+    PCCL_TRY(own(s, &s->connection[from->recv].dst_tb, t, from->recv, "receive"));
   }
   if (op->sends) {
     PCCL_TRY(own(s, &s->connection[from->send].src_tb, t, from->send, "send"));
-    out = !s->connection[from->send].by_reference;
-    kind |= !out && !op->receives ? SIM_NOP : 0u; /* says where the data are; nothing moves */
   }
-  kind |= out ? SIM_OUT : in ? SIM_IN : 0u;
+  kind |= movement(s, from, reference[tb->step + index]);
   if (from->waits >= 1 << 24) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "a step has %d waits", from->waits);
   }
@@ -165,21 +230,23 @@ static polyccl_result build_steps(sim *s) {
   PCCL_TRY(SIM_ALLOC(s, s->step, plan->steps));
   PCCL_TRY(SIM_ALLOC(s, s->wait, plan->waits));
   int32_t *target = NULL;
+  sim_reference *reference = NULL;
   PCCL_TRY(SIM_ALLOC(s, target, plan->steps));
   for (size_t i = 0; i < plan->steps; i++) {
     target[i] = -1;
   }
-  polyccl_result result = POLYCCL_SUCCESS;
+  polyccl_result result = find_references(s, &reference);
   size_t waits = 0;
   for (int32_t t = 0; t < s->tbs && result == POLYCCL_SUCCESS; t++) {
     for (int32_t i = 0; i < plan->tb[t].steps && result == POLYCCL_SUCCESS; i++) {
-      result = build_step(s, t, i, &waits, target);
+      result = build_step(s, t, i, reference, &waits, target);
     }
   }
   for (size_t i = 0; i < plan->steps; i++) {
     s->step[i].target = target[i];
   }
   free(target);
+  free(reference);
   PCCL_TRY(result);
   s->target_stride = s->task_major ? (size_t)s->batches : 1;
   s->batch_stride = s->task_major ? 1 : s->targets;

@@ -278,7 +278,8 @@ static void start_flow(sim *s, int32_t t) {
   double cap = step_cap(s, step, model);
   const sim_connection *route = step_route(s, step);
   if (route != NULL) {
-    pccl_sim_flow_add(s, t, bytes, cap, &s->route_resource[route->resource], route->resources);
+    const sim_way *way = &route->way[(step->kind & SIM_OUT) != 0 ? 0 : 1];
+    pccl_sim_flow_add(s, t, bytes, cap, &s->route_resource[way->resource], way->resources);
   } else {
     pccl_sim_flow_add(s, t, bytes, cap, &s->rank[tb->rank].memory, 1);
   }

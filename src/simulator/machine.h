@@ -62,6 +62,11 @@ typedef struct sim_tb {
   bool serial; /* shares its rank's processors */
 } sim_tb;
 
+typedef struct sim_way {
+  int32_t resource, resources; /* first and number in the sim's route_resource */
+  bool used;
+} sim_way;
+
 typedef struct sim_connection {
   int64_t latency, credit_latency;
   double cap;             /* bytes on the wire per ps, by the narrowest link that its thread block has for itself */
@@ -69,10 +74,9 @@ typedef struct sim_connection {
   int32_t slot;           /* first of its slots */
   int32_t send_slot, recv_slot;
   int32_t src_tb, dst_tb; /* -1: unused in that direction */
-  int32_t resource, resources;
-  int32_t hop, hops; /* of the route */
-  bool direct;       /* its ends can address each other's memory */
-  bool by_reference; /* the receiver moves the bytes */
+  int32_t hop, hops;      /* of the route */
+  sim_way way[2];         /* when its sender moves the bytes, when its receiver does */
+  bool direct;            /* its ends can address each other's memory */
 } sim_connection;
 
 typedef struct sim_model {

@@ -19,7 +19,10 @@ typedef struct link_users {
   int32_t resource; /* or -1 */
 } link_users;
 
-static int32_t user_of(const sim_connection *c) { return c->by_reference ? c->dst_tb : c->src_tb; }
+/* The thread block that moves bytes over the connection at end 0 (its sender) or 1 (its receiver); -1: none there. */
+static int32_t user_of(const sim_connection *c, int end) {
+  return !c->way[end].used ? -1 : end == 0 ? c->src_tb : c->dst_tb;
+}
 
 typedef PCCL_VEC(int32_t) int_vec;
 
@@ -63,7 +66,7 @@ static polyccl_result find_routes(sim *s) {
   for (size_t i = 0; i < s->plan->connections && result == POLYCCL_SUCCESS; i++) {
     const polyccl_connection *from = &s->plan->connection[i];
     sim_connection *to = &s->connection[i];
-    if (user_of(to) < 0) {
+    if (to->src_tb < 0 && to->dst_tb < 0) {
       continue;
     }
     bool is_new;
@@ -91,9 +94,9 @@ static polyccl_result find_routes(sim *s) {
 static polyccl_result by_user(sim *s, int32_t **first, int32_t **list) {
   size_t count = s->plan->connections;
   PCCL_TRY(SIM_ALLOC(s, *first, (size_t)s->tbs + 2));
-  PCCL_TRY(SIM_ALLOC(s, *list, count));
-  for (size_t i = 0; i < count; i++) {
-    int32_t user = user_of(&s->connection[i]);
+  PCCL_TRY(SIM_ALLOC(s, *list, 2 * count));
+  for (size_t i = 0; i < 2 * count; i++) {
+    int32_t user = user_of(&s->connection[i / 2], i % 2);
     if (user >= 0) {
       (*first)[user + 2]++;
     }
@@ -101,10 +104,10 @@ static polyccl_result by_user(sim *s, int32_t **first, int32_t **list) {
   for (int32_t t = 0; t < s->tbs; t++) {
     (*first)[t + 2] += (*first)[t + 1];
   }
-  for (size_t i = 0; i < count; i++) {
-    int32_t user = user_of(&s->connection[i]);
+  for (size_t i = 0; i < 2 * count; i++) {
+    int32_t user = user_of(&s->connection[i / 2], i % 2);
     if (user >= 0) {
-      (*list)[(*first)[user + 1]++] = (int32_t)i;
+      (*list)[(*first)[user + 1]++] = (int32_t)(i / 2);
     }
   }
   return POLYCCL_SUCCESS;
@@ -241,10 +244,9 @@ static polyccl_result pick_links(sim *s, link_users *users, candidate **candidat
 static bool memory_matters(const sim *s, int32_t rank) {
   const polyccl_plan_rank *on = &s->plan->rank[rank];
   const sim_model *model = &s->model[s->topology->rank[rank].model];
-  double local = model->memory;
   int32_t processors = s->rank[rank].processors;
   int32_t blocks = processors > 0 && processors < on->tbs ? processors : on->tbs;
-  return blocks * fmax(model->copy_cap, model->local_cap) > local * (1 + 1e-9);
+  return blocks * fmax(model->copy_cap, model->local_cap) > model->memory * (1 + 1e-9);
 }
 
 static polyccl_result make_resources(sim *s, link_users *users, const candidate *candidates, size_t count) {
@@ -273,26 +275,34 @@ static polyccl_result make_resources(sim *s, link_users *users, const candidate 
   return SIM_ALLOC(s, s->flow, s->plan->tbs);
 }
 
-/* Each connection's resources, its user's memory last. */
+/* The connection's resources for the block at one end that moves its bytes: its memory last. */
+static bool add_way(sim *s, const link_users *users, sim_connection *c, int end, int_vec *list) {
+  int32_t user = user_of(c, end);
+  c->way[end].resource = (int32_t)list->len;
+  if (user < 0) {
+    return true;
+  }
+  for (int32_t h = 0; h < c->hops; h++) {
+    int32_t resource = users[s->hop[c->hop + h]].resource;
+    if (resource >= 0 && !pccl_vec_push(list, resource)) {
+      return false;
+    }
+  }
+  int32_t memory = s->rank[s->tb[user].rank].memory;
+  if (memory >= 0 && !pccl_vec_push(list, memory)) {
+    return false;
+  }
+  c->way[end].resources = (int32_t)list->len - c->way[end].resource;
+  return true;
+}
+
 static polyccl_result route_resources(sim *s, const link_users *users) {
   int_vec list = {0};
-  for (size_t i = 0; i < s->plan->connections; i++) {
-    sim_connection *c = &s->connection[i];
-    c->resource = (int32_t)list.len;
-    if (user_of(c) < 0) {
-      continue;
-    }
-    bool kept = true;
-    for (int32_t h = 0; h < c->hops && kept; h++) {
-      int32_t resource = users[s->hop[c->hop + h]].resource;
-      kept = resource < 0 || pccl_vec_push(&list, resource);
-    }
-    int32_t memory = s->rank[s->tb[user_of(c)].rank].memory;
-    if (!kept || (memory >= 0 && !pccl_vec_push(&list, memory))) {
+  for (size_t i = 0; i < 2 * s->plan->connections; i++) {
+    if (!add_way(s, users, &s->connection[i / 2], i % 2, &list)) {
       free(list.data);
       return pccl_no_memory("routes");
     }
-    c->resources = (int32_t)list.len - c->resource;
   }
   s->route_resource = list.data;
   return POLYCCL_SUCCESS;
@@ -303,8 +313,8 @@ static void mark_steps(sim *s) {
     bool memory = s->rank[s->tb[t].rank].memory >= 0;
     for (int32_t i = 0; i < s->tb[t].steps; i++) {
       sim_step *step = &s->step[s->tb[t].first + i];
-      bool shares = (step->kind & SIM_OUT) != 0  ? s->connection[step->send].resources > 0
-                    : (step->kind & SIM_IN) != 0 ? s->connection[step->recv].resources > 0
+      bool shares = (step->kind & SIM_OUT) != 0  ? s->connection[step->send].way[0].resources > 0
+                    : (step->kind & SIM_IN) != 0 ? s->connection[step->recv].way[1].resources > 0
                                                  : memory && (step->kind & SIM_NOP) == 0;
       step->kind |= shares ? SIM_SHARES : 0u;
     }

@@ -303,6 +303,17 @@ static void by_reference_moves_once(void **state) {
   assert_near(s->time, 5 + 1 + 10 + 3 + 1);
   polyccl_simulation_destroy(s);
   polyccl_plan_destroy(plan);
+  /* Two messages on one connection, only the first by reference: each its own way. */
+  plan = plan_of(
+      "polyccl-plan 1\nname \"two\"\ncollective sendrecv\nranks 2\nchunks 2\npeer 1\nrank 0 scratch 0\n"
+      "tb\nsend i0 x1 to 1.0\nsend i1 x1 to 1.0\nrank 1 scratch 0\ntb\nrecv o0 x1 from 0.0\n"
+      "recv o1 x1 from 0.0\n");
+  plan->step[0].flags = POLYCCL_FLAG_GET;
+  s = simulate(plan, t, of_bytes(200000, 1));
+  /* Sends end at 6 and 17; the receiver fetches from 9 to 20, and takes the second out of its slot by 31. */
+  assert_near(s->time, 31);
+  polyccl_simulation_destroy(s);
+  polyccl_plan_destroy(plan);
   polyccl_topology_destroy(t);
 }
 
