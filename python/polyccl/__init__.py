@@ -17,6 +17,6 @@ needs nothing but libpolyccl.so: the one in POLYCCL_LIBRARY, next to the package
 
 from ._library import Error
 from .plan import Plan, Report, Step
-from .program import INPUT, OUTPUT, Program, Ref, Summary
+from .program import INPUT, OUTPUT, Program, Ref, Summary, Topology
 
-__all__ = ["Error", "INPUT", "OUTPUT", "Plan", "Program", "Ref", "Report", "Step", "Summary"]
+__all__ = ["Error", "INPUT", "OUTPUT", "Plan", "Program", "Ref", "Report", "Step", "Summary", "Topology"]

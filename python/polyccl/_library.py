@@ -7,8 +7,8 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
-from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_uint8,
-                    c_void_p)
+from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64,
+                    c_uint8, c_void_p)
 
 SUCCESS = 0
 RESULTS = {
@@ -215,9 +215,19 @@ _PROTOTYPES = {
     "polyccl_program_reduce": (c_int, [c_void_p, POINTER(RefData), POINTER(RefData), Hints, Location,
                                        POINTER(RefData)]),
     "polyccl_program_group": (c_int, [c_void_p, POINTER(RefData), POINTER(RefData), Location, POINTER(RefData)]),
+    "polyccl_program_set_topology": (c_int, [c_void_p, c_char_p]),
+    "polyccl_program_origins": (c_int, [c_void_p, POINTER(RefData), c_int, Location, POINTER(Leaf), c_size_t,
+                                        POINTER(c_size_t)]),
+    "polyccl_program_destinations": (c_int, [c_void_p, POINTER(RefData), c_int, Location, POINTER(Leaf), c_size_t,
+                                             POINTER(c_size_t)]),
     "polyccl_program_parallel_begin": (c_int, [c_void_p, c_int, Location]),
     "polyccl_program_parallel_end": (c_int, [c_void_p]),
+    "polyccl_program_transfer": (c_int, [c_void_p, c_int, c_int, c_int, c_int, c_bool, Location]),
+    "polyccl_program_finish": (c_int, [c_void_p]),
     "polyccl_program_check": (c_int, [c_void_p, POINTER(ProgramSummary)]),
+    "polyccl_topology_open": (c_int, [c_char_p, POINTER(c_void_p)]),
+    "polyccl_topology_destroy": (None, [c_void_p]),
+    "polyccl_topology_linked": (c_bool, [c_void_p, c_int, c_int]),
     "polyccl_compile": (c_int, [c_void_p, POINTER(CompileOptions), POINTER(POINTER(PlanData))]),
     "polyccl_plan_destroy": (None, [POINTER(PlanData)]),
     "polyccl_plan_parse": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(POINTER(PlanData))]),

@@ -1,7 +1,8 @@
 """Programs: chunks, copies and reductions on the C builder."""
 
+import os
 from collections import namedtuple
-from ctypes import POINTER, byref, c_int, c_void_p
+from ctypes import POINTER, byref, c_int, c_size_t, c_void_p
 
 from ._library import (CompileOptions, Error, Hints, Leaf, PlanData, ProgramConfig, ProgramSummary, RefData, check,
                        library)
@@ -10,6 +11,8 @@ from .plan import Plan
 
 INPUT, OUTPUT = "input", "output"
 _PLACEMENTS = {None: 0, True: 1, False: 2}
+_POLICIES = {"connection": 0, "state": 1}
+_SCHEDULES = {"hpds": 0, "round-robin": 1, "best": 2}
 
 Summary = namedtuple("Summary", "ranks chunks operations remote longest identical")
 Summary.__doc__ = """What the symbolic check found: ranks, chunks of a block as written, operations, those between ranks,
@@ -33,6 +36,31 @@ def _parse(parse, name):
     value = c_int()
     _check_here(parse(name.encode("utf-8"), byref(value)))
     return value.value
+
+
+def _known(table, name, what):
+    if name not in table:
+        raise Error(at(f"unknown {what} {name!r} (known: {', '.join(map(str, table))})"))
+    return table[name]
+
+
+class Topology:
+    """A machine: the name of a shipped one ("dgx-a100", see `polyccl topology --list`) or a file."""
+
+    def __init__(self, name):
+        self._topology = None
+        topology = c_void_p()
+        _check_here(library.topology_open(os.fsencode(name), byref(topology)))
+        self._topology, self.name = topology, str(name)
+
+    def __del__(self):
+        if getattr(self, "_topology", None):
+            library.topology_destroy(self._topology)
+            self._topology = None
+
+    def linked(self, src, dst):
+        """Whether rank `src` can send to rank `dst` without another device on the way."""
+        return library.topology_linked(self._topology, _number(src, "src"), _number(dst, "dst"))
 
 
 class Ref:
@@ -101,6 +129,23 @@ class Ref:
                                     byref(data)))
         return Ref(self.program, self.buffer, data)
 
+    def origins(self, index=0):
+        """The input chunks that chunk `index` of the reference consists of: sorted pairs (rank, chunk)."""
+        return self._pairs(library.program_origins, index)
+
+    def destinations(self, index=0):
+        """Where the collective wants what that chunk holds: sorted pairs (rank, output chunk)."""
+        return self._pairs(library.program_destinations, index)
+
+    def _pairs(self, ask, index):
+        index, count, capacity = _number(index, "index"), c_size_t(), 64
+        while True:
+            found = (Leaf * capacity)()
+            check(ask(self.program._program, byref(self.data), index, location(), found, capacity, byref(count)))
+            if count.value <= capacity:
+                return [(leaf.rank, leaf.chunk) for leaf in found[:count.value]]
+            capacity = count.value
+
     def __repr__(self):
         return f"Ref(rank={self.rank}, buffer={self.buffer!r}, index={self.index}, size={self.size})"
 
@@ -129,11 +174,13 @@ class Program:
     collective: "allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce", "gather", "scatter",
     "sendrecv" or "custom". chunks: per block, as in program.h. replication: "interleaved" or "batched" (of instances).
     manual: thread blocks and channels are those given with each operation. bytes: (least, most) size of the larger
-    buffer that the program is meant for, most 0: no limit.
+    buffer that the program is meant for, most 0: no limit. topology: a machine's name or file; operations between ranks
+    that it does not link are errors.
     """
 
     def __init__(self, collective, ranks, chunks, *, name=None, chunks_out=0, inplace=False, root=0, peer=0,
-                 protocol="Simple", instances=1, replication="interleaved", bytes=(0, 0), manual=False, fusion=True):
+                 protocol="Simple", instances=1, replication="interleaved", bytes=(0, 0), manual=False, fusion=True,
+                 topology=None):
         self._program = None
         if replication not in ("interleaved", "batched"):
             raise Error(at(f"unknown replication {replication!r} (known: interleaved, batched)"))
@@ -155,7 +202,10 @@ class Program:
             no_fusion=not fusion)
         program = c_void_p()
         _check_here(library.program_create(byref(config), byref(program)))
-        self._program, self._scratch = program, {}
+        self._program, self._scratch, self.topology = program, {}, topology
+        self._open = False  # it has transfers that are not operations yet
+        if topology is not None:
+            _check_here(library.program_set_topology(program, os.fsencode(topology)))
         self.collective, self.ranks, self.chunks, self.inplace = collective, ranks, chunks, bool(inplace)
 
     def __del__(self):
@@ -189,6 +239,19 @@ class Program:
         """`with program.parallelize(4):` what stands inside runs as 4 instances on parts of the chunks."""
         return _Parallel(self, instances)
 
+    def transfer(self, src, dst, step, chunk, reduce=False):
+        """ResCCL's task vocabulary: chunk `chunk` of `src` goes to the same place on `dst`, which stores it or adds it
+        to its own; transfers happen by step. In-place programs; not to be mixed with chunk()."""
+        check(library.program_transfer(self._program, _number(src, "src"), _number(dst, "dst"), _number(step, "step"),
+                                       _number(chunk, "chunk"), bool(reduce), location()))
+        self._open = True
+
+    def _finish(self):
+        """Transfers become operations at the end."""
+        if self._open:
+            check(library.program_finish(self._program))
+            self._open = False
+
     def pre(self, rank, chunk, held):
         """Custom: whether input chunk `chunk` of `rank` holds something at the start (default: all do)."""
         _check_here(library.program_pre(self._program, _number(rank, "rank"), _number(chunk, "chunk"), bool(held)))
@@ -202,13 +265,32 @@ class Program:
 
     def check(self):
         """Proves that every output chunk holds exactly its contributions; Error with the first that does not."""
+        self._finish()
         summary = ProgramSummary()
         check(library.program_check(self._program, byref(summary)))
         return Summary(*(getattr(summary, name) for name in Summary._fields))
 
-    def compile(self, *, inplace=None, verify=True):
-        """The plan. inplace True or False asks for a placement other than the program's own."""
-        options = CompileOptions(placement=_PLACEMENTS[inplace], no_verify=not verify)
+    def compile(self, *, inplace=None, verify=True, policy="connection", topology=None, schedule="hpds", max_tbs=0,
+                bytes=0, seconds=0):
+        """The plan. inplace True or False asks for a placement other than the program's own.
+
+        policy "connection" (MSCCLang) or "state" (ResCCL), which needs a topology (default: the program's), by name,
+        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in `seconds`), at most max_tbs thread
+        blocks on a rank.
+        """
+        self._finish()
+        topology = self.topology if topology is None else topology
+        if topology is not None and not isinstance(topology, Topology):
+            topology = Topology(topology)
+        options = CompileOptions(
+            placement=_known(_PLACEMENTS, inplace, "placement"),
+            policy=_known(_POLICIES, policy, "policy"),
+            schedule=_known(_SCHEDULES, schedule, "schedule"),
+            topology=topology._topology if topology is not None else None,
+            max_tbs=_number(max_tbs, "max_tbs"),
+            bytes=_number(bytes, "bytes"),
+            seconds=float(seconds),
+            no_verify=not verify)
         plan = POINTER(PlanData)()
         check(library.compile(self._program, byref(options), byref(plan)))
         return Plan(plan)

@@ -54,6 +54,13 @@ class Scripts(unittest.TestCase):
         self.assertTrue(text.startswith("polyccl-plan 1\n"))
         self.assertIn("ring.py", text)  # steps know the author's lines
 
+    def test_policy_state(self):
+        _, text = self.plan("ring.py", 4, options=["--policy", "state", "--topology", "dgx-a100", "--format", "plan"])
+        self.assertIn("order task-major", text)
+        ran = run("ring.py", 4, options=["--policy", "state"])
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertIn("needs a topology", ran.stderr)
+
     def test_manual_placement_is_the_authors(self):
         for instances in (1, 2):
             plan, _ = self.plan("manual_ring.py", 4, instances)

@@ -96,6 +96,49 @@ class Building(Fails):
         with self.subTest("nothing of this was taken for an operation"):
             self.fails("rank 0 output[0]", program.check)
 
+    def test_chunks_know_whence_and_whither(self):
+        program = polyccl.Program("alltoall", 3, 2)
+        at = program.chunk(1, "input", 4, 2).copy(0, "tmp")
+        self.assertEqual((at.origins(1), at.destinations(1)), ([(1, 5)], [(2, 3)]))
+        program = polyccl.Program("allreduce", 70, 1, inplace=True)
+        total = program.chunk(0, "input")
+        for rank in range(1, 70):
+            total = program.chunk(rank, "input").reduce(total)
+        self.assertEqual(total.origins(), [(rank, 0) for rank in range(70)])
+        self.assertEqual(total.destinations(), [(rank, 0) for rank in range(70)])
+        self.fails(f"{__file__}:{line()}:", lambda: total.origins(1))
+
+    def test_transfers(self):
+        def program(lacking):
+            made = polyccl.Program("allreduce", 3, 3, inplace=True)
+            for index in range(3):
+                for step in range(4 - lacking):
+                    src = (index + step) % 3
+                    made.transfer(src, (src + 1) % 3, step, index, reduce=step < 2)
+            return made
+        self.assertEqual(program(0).check().remote, 12)
+        self.assertEqual(len(program(0).compile()), 15)
+        self.fails("lacks rank", program(1).check)
+        self.fails(f"{__file__}:{line()}: ", lambda: program(0).transfer(0, 7, 0, 0))
+
+    def test_a_topology_has_its_say(self):
+        program = polyccl.Program("broadcast", 4, 1, inplace=True, topology="ring:4")
+        at = program.chunk(0, "input")
+        self.fails(f"{__file__}:{line()}:", lambda: at.copy(2))
+        at.copy(1).copy(2)
+        at.copy(3)
+        self.assertEqual(program.check().remote, 3)
+        plan = program.compile(policy="state")
+        self.assertIn("order task-major", plan.text())
+        plan.verify()
+        self.assertIn("order task-major", program.compile(policy="state", topology="dgx-a100", max_tbs=2).text())
+        self.fails("policy state needs a topology", polyccl.Program("broadcast", 1, 1, inplace=True).compile,
+                   policy="state")
+        self.fails("unknown policy 'odd' (known: connection, state)", program.compile, policy="odd")
+        self.fails(f"{__file__}:{line()}: ", lambda: polyccl.Topology("no such machine"))
+        machine = polyccl.Topology("ring:4")
+        self.assertEqual([machine.linked(0, rank) for rank in (1, 2, 3, 9)], [True, False, True, False])
+
     def test_parallelize_is_a_scope(self):
         program = polyccl.Program("allgather", 2, 2)
         with program.parallelize(2):

@@ -15,6 +15,11 @@ def _arguments():
     parser = argparse.ArgumentParser(prog="python3 -m polyccl.msccl", description=__doc__)
     parser.add_argument("--format", choices=["xml", "azure", "plan"], default="xml",
                         help="what XML() prints: MSCCL XML, the Azure executor's dialect, or PolyCCL's plan text")
+    parser.add_argument("--policy", choices=["connection", "state"], default="connection",
+                        help="how operations are placed: MSCCLang's way, or ResCCL's (needs --topology, --format plan)")
+    parser.add_argument("--schedule", choices=["hpds", "round-robin", "best"], default="hpds",
+                        help="policy state: in which order tasks go")
+    parser.add_argument("--topology", metavar="MACHINE", help="policy state: a shipped machine or a file")
     parser.add_argument("--unverified", action="store_true",
                         help="print plans without proof, of programs that do not do what their collective says")
     parser.add_argument("--traceback", action="store_true", help="show where in the script an error came from")
@@ -40,6 +45,7 @@ def _describe(error, script):
 def main():
     options = _arguments()
     settings.format, settings.verify = options.format, not options.unverified
+    settings.compile = {"policy": options.policy, "schedule": options.schedule, "topology": options.topology}
     install()
     sys.argv = [options.script] + options.args
     if sys.path and sys.path[0] == os.getcwd():

@@ -17,6 +17,7 @@ class Settings:
 
     format = "xml"
     verify = True
+    compile = {}  # further options of Program.compile()
     failed = False
 
 
@@ -280,7 +281,7 @@ class MSCCLProgram:
     def lower(self):
         """The plan."""
         builder = self._builder if self._standard else self._with_postcondition()
-        return builder.compile(verify=settings.verify)
+        return builder.compile(verify=settings.verify, **settings.compile)
 
     def generate_xml(self):
         """The plan as text, in the format that the runner was asked for."""
