@@ -11,6 +11,8 @@ typedef struct tool {
 } tool;
 
 static const tool tools[] = {
+    {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
+     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate},
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
     {"compile",

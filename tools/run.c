@@ -30,6 +30,8 @@ static const char help[] =
     "  --threads                 ranks are threads of one process\n"
     "  --iters N                 calls that are timed (default: by the clock)\n"
     "  --warmup N                calls before (default 2)\n"
+    "  --apart                   time every call by itself, after a barrier (by default calls follow one another, and\n"
+    "                            those that only send overlap with the next)\n"
     "  --check 0|1               check the results (default 1)\n"
     "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
     "  --order NAME              batch-major or task-major instead of the plan's own\n"
@@ -192,6 +194,8 @@ static int parse(run_args *args, int argc, char **argv) {
       args->only_out_of_place = true;
     } else if (strcmp(argv[i], "--threads") == 0) {
       args->run.threads = true;
+    } else if (strcmp(argv[i], "--apart") == 0) {
+      args->run.apart = true;
     } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
       return pccl_tool_usage("run", "unexpected argument \"%s\"", argv[i]);
     } else if (error != NULL) {

@@ -20,8 +20,12 @@ typedef struct pccl_run_args {
   polyccl_dtype dtype;
   polyccl_redop op;
   bool threads, shared, check;
+  bool apart;             /* every call is timed by itself, after a barrier */
   size_t offset;          /* elements by which the buffers are off their alignment */
   int iterations, warmup; /* iterations 0: by the clock */
+  /* Not NULL: the times in seconds go here, size by size (out of place, in place each), and nothing is printed. Memory
+   * that the ranks share. */
+  double *seconds;
 } pccl_run_args;
 
 /* Runs all sizes and prints the table; the number of wrong elements in *wrong. */

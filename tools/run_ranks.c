@@ -198,12 +198,13 @@ static polyccl_result plan_samples(polyccl_comm *comm, job *j, int id, const buf
   double each = (now() - start) / trial;
   if (polyccl_comm_user_rank(comm) == 0) {
     double batch = each > 0 ? 0.001 / each : MOST_BATCH;
-    j->board->batch = batch < 1 ? 1 : batch > MOST_BATCH ? MOST_BATCH : (int)batch;
+    j->board->batch = batch < 1 || j->args->apart ? 1 : batch > MOST_BATCH ? MOST_BATCH : (int)batch;
     double samples = wanted_seconds / (each * j->board->batch + 1e-9);
     j->board->samples = samples < 5 ? 5 : samples > MOST_SAMPLES ? MOST_SAMPLES : (int)samples;
     if (j->args->iterations > 0) {
-      j->board->batch = (j->args->iterations + MOST_SAMPLES - 1) / MOST_SAMPLES;
-      j->board->samples = j->args->iterations / j->board->batch;
+      j->board->batch = j->args->apart ? 1 : (j->args->iterations + MOST_SAMPLES - 1) / MOST_SAMPLES;
+      int wanted = j->args->iterations / j->board->batch;
+      j->board->samples = wanted > MOST_SAMPLES ? MOST_SAMPLES : wanted;
     }
   }
   return barrier(comm, j->board);
@@ -332,7 +333,11 @@ static polyccl_result run_size(polyccl_comm *comm, job *j, const int *ids, size_
       PCCL_TRY(run_one(comm, j, i, ids[i], count, &m[i]));
     }
   }
-  if (polyccl_comm_user_rank(comm) == 0) {
+  if (polyccl_comm_user_rank(comm) == 0 && j->args->seconds != NULL) {
+    for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
+      j->args->seconds[j->lines++] = m[i].done ? m[i].seconds : 0;
+    }
+  } else if (polyccl_comm_user_rank(comm) == 0) {
     const polyccl_plan *plan = any_plan(j->args);
     print_line(j, count * blocks_of(plan) * polyccl_dtype_size(j->args->dtype), count, m);
   }
@@ -366,11 +371,12 @@ static polyccl_result rank_main(polyccl_comm *comm, void *argument) {
       PCCL_TRY(polyccl_comm_add_plan(comm, j.args->plan[i], &ids[i]));
     }
   }
-  if (polyccl_comm_user_rank(comm) == 0) {
+  bool prints = polyccl_comm_user_rank(comm) == 0 && j.args->seconds == NULL;
+  if (prints) {
     print_head(j.args);
   }
   PCCL_TRY(run_sizes(comm, &j, ids));
-  if (polyccl_comm_user_rank(comm) == 0) {
+  if (prints) {
     uint64_t guards = atomic_load(&j.board->overwritten);
     if (j.args->check) {
       printf("# Out of bounds values : %llu %s\n", (unsigned long long)guards, guards == 0 ? "OK" : "FAILED");

@@ -13,6 +13,7 @@ int pccl_tool_usage(const char *tool, const char *format, ...) __attribute__((fo
 /* Prints polyccl_last_error() to stderr; the exit status that `result` means. */
 int pccl_tool_failed(const char *tool, polyccl_result result);
 
+int pccl_tool_calibrate(int argc, char **argv);
 int pccl_tool_check(int argc, char **argv);
 int pccl_tool_compile(int argc, char **argv);
 int pccl_tool_export(int argc, char **argv);

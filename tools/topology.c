@@ -5,9 +5,8 @@
 
 #include <polyccl/topology.h>
 
+#include "output.h"
 #include "tools.h"
-
-enum { MAX_OUTPUT = 4096 };
 
 static int list_machines(void) {
   for (const polyccl_synthetic *machine = polyccl_topology_synthetic(); machine->name != NULL; machine++) {
@@ -19,20 +18,13 @@ static int list_machines(void) {
 typedef polyccl_result (*writer)(const polyccl_topology *, FILE *);
 
 static int write_to(const polyccl_topology *topology, writer write, const char *path) {
-  FILE *to = path != NULL ? fopen(path, "w") : stdout;
-  if (to == NULL) {
-    return pccl_tool_usage("topology", "cannot write %s: %m", path);
+  pccl_output output;
+  int status = pccl_output_open(&output, "topology", path);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
-  polyccl_result result = write(topology, to);
-  int status = result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("topology", result);
-  if (path != NULL && fclose(to) != 0 && status == PCCL_EXIT_OK) {
-    fprintf(stderr, "polyccl topology: cannot write %s: %m\n", path);
-    status = PCCL_EXIT_FAILED;
-  }
-  if (status != PCCL_EXIT_OK && path != NULL) {
-    remove(path);
-  }
-  return status;
+  polyccl_result result = write(topology, output.file);
+  return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("topology", result));
 }
 
 int pccl_tool_topology(int argc, char **argv) {

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# polyccl topology and polyccl calibrate by hand. usage: topology_cli.sh POLYCCL SOURCE_DIR
+set -u
+polyccl=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+fail() {
+  echo "FAILED: $*"
+  failed=1
+}
+
+# expect STATUS TEXT ARGUMENTS...: the exit status, and a text on standard output or error; an error is one line
+expect() {
+  local status=$1 text=$2
+  shift 2
+  "$polyccl" "$@" >"$work/out" 2>&1
+  local got=$?
+  if [ $got -ne "$status" ] || ! grep -qF -- "$text" "$work/out"; then
+    fail "polyccl $* -> status $got, wanted $status and \"$text\"; it said:"
+    head -5 "$work/out"
+  fi
+  [ "$status" -ne 2 ] || [ "$(wc -l <"$work/out")" -eq 1 ] || fail "polyccl $*: an error is one line"
+}
+
+expect 0 "dgx-a100" topology --list
+expect 0 "0 -> 9: m0.gpu0" topology ndv4:2
+expect 0 '"polyccl_topology": 1' topology ndv4:2 --json
+expect 0 "<svg" topology ndv4:2 --svg
+expect 0 "16 ranks" topology "$source/tests/topology/nccl_a100.xml:2"
+expect 2 "needs a topology" topology
+expect 2 'does not know "--yaml"' topology ndv4:2 --yaml
+expect 2 'does not know "dgx1"' topology ndv4:2 dgx1
+expect 2 "is not a shipped machine" topology ndv5:2
+expect 2 "cannot read" topology "$work/none.json"
+expect 2 "it is a directory" topology "$work/"
+expect 2 "cannot write" topology ndv4:2 -o "$work/none/x"
+expect 2 "tests/topology/bad/specs:1" topology "$source/tests/topology/bad/specs"
+head -c 1000000 /dev/urandom >"$work/noise.json"
+expect 2 "noise.json" topology "$work/noise.json"
+
+# What is written is read back equal, as a file.
+"$polyccl" topology h100:2,nic=12.5 --json -o "$work/a.json" || fail "--json -o"
+"$polyccl" topology "$work/a.json" --json -o "$work/b.json" || fail "reading what --json wrote"
+cmp -s "$work/a.json" "$work/b.json" || fail "JSON does not come back equal"
+
+# A quick calibration gives a topology that programs can be simulated on.
+expect 2 "--ranks does not take \"0\"" calibrate --ranks 0
+expect 2 "--alloc does not take \"mine\"" calibrate --alloc mine
+expect 2 "--max does not take \"12\"" calibrate --max 12
+expect 2 'does not know "fast"' calibrate fast
+expect 2 'does not know "--fast"' calibrate --fast 1
+expect 2 "cannot write" calibrate --quick -o "$work/none/x"
+for alloc in private shared; do
+  "$polyccl" calibrate --quick --max 64k --ranks 3 --alloc $alloc -o "$work/$alloc.json" 2>"$work/out" ||
+    fail "calibrate --alloc $alloc: $(cat "$work/out")"
+  expect 0 "calls of 65536 B" topology "$work/$alloc.json"
+  expect 0 "bus bandwidth" simulate "$source/algorithms/allreduce_ring.lua" -p ranks=3 --topology "$work/$alloc.json" --size 64k
+done
+grep -q '"by_reference": true' "$work/shared.json" || fail "shared buffers do not go by reference"
+exit $failed

@@ -1,0 +1,214 @@
+/* polyccl calibrate: measures the CPU executor on this machine, writes a topology of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/vec.h"
+#include "calibrate.h"
+#include "output.h"
+#include "run.h"
+#include "tools.h"
+
+static const char help[] =
+    "usage: polyccl calibrate [-o FILE] [options]\n\n"
+    "Measures the CPU executor between two processes of this machine: the cost of a call and of a step, the latency "
+    "of a\n"
+    "message under each protocol, and by size the rates of sending, reducing and copying. Writes a topology (JSON) "
+    "with\n"
+    "which `polyccl simulate` predicts this machine. Nothing else should run meanwhile; takes about two minutes.\n\n"
+    "  --ranks N              ranks of the topology (default: as many as there are cores)\n"
+    "  --alloc private|shared buffers of the process (default), or that all processes can address\n"
+    "  --max SIZE             largest call measured (default 64m)\n"
+    "  --quick                a few calls per measurement: for trying it out\n";
+
+typedef struct calibrate_args {
+  const char *path;
+  int ranks;
+  size_t max;
+  bool shared, quick;
+} calibrate_args;
+
+enum { LEAST_BYTES = 1024, MOST_RANKS = 1024, QUICK_CALLS = 20, PASSES = 3 };
+
+static int parse_args(int argc, char **argv, calibrate_args *args) {
+  *args = (calibrate_args){.max = 64 << 20};
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    uint64_t number;
+    if (strcmp(argv[i], "--quick") == 0) {
+      args->quick = true;
+      continue;
+    }
+    if (value == NULL) {
+      return pccl_tool_usage("calibrate", "does not know \"%s\" (see polyccl calibrate --help)", argv[i]);
+    }
+    bool good = true;
+    if (strcmp(argv[i], "-o") == 0) {
+      args->path = value;
+    } else if (strcmp(argv[i], "--ranks") == 0) {
+      good = pccl_parse_size(value, &number) && number >= 1 && number <= MOST_RANKS;
+      args->ranks = good ? (int)number : 0;
+    } else if (strcmp(argv[i], "--max") == 0) {
+      good = pccl_parse_size(value, &number) && number >= LEAST_BYTES && number <= (uint64_t)LEAST_BYTES << 31;
+      args->max = good ? (size_t)number : 0;
+    } else if (strcmp(argv[i], "--alloc") == 0) {
+      args->shared = strcmp(value, "shared") == 0;
+      good = args->shared || strcmp(value, "private") == 0;
+    } else {
+      return pccl_tool_usage("calibrate", "does not know \"%s\" (see polyccl calibrate --help)", argv[i]);
+    }
+    if (!good) {
+      return pccl_tool_usage("calibrate", "%s does not take \"%s\"", argv[i], value);
+    }
+    i++;
+  }
+  return PCCL_EXIT_OK;
+}
+
+/* One pass over the sizes; keeps the lesser of what it finds and what is there. */
+static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
+  uint64_t wrong = 0;
+  const polyccl_plan *plan = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
+  PCCL_TRY(pccl_run_all(run, &wrong));
+  if (wrong > 0) {
+    return pccl_fail(POLYCCL_ERROR_INTERNAL, "plan \"%s\" computed %llu wrong elements", plan->name,
+                     (unsigned long long)wrong);
+  }
+  int i = 0;
+  for (size_t size = run->min_bytes; size <= run->max_bytes; size *= 2, i++) {
+    double found = run->seconds[PCCL_RUN_PLACEMENTS * i + plan->inplace];
+    seconds[i] = seconds[i] > 0 && seconds[i] < found ? seconds[i] : found;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Times of `plan`, destroyed here, from min to max bytes, doubling: the least of several medians, since whatever else
+ * the machine does can only add. */
+static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, size_t min, size_t max, double *seconds) {
+  size_t bytes = PCCL_RUN_PLACEMENTS * POLYCCL_MAX_RATES * sizeof *seconds;
+  double *times = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (times == MAP_FAILED) {
+    polyccl_plan_destroy(plan);
+    return pccl_fail_errno("no memory shared with the ranks");
+  }
+  pccl_run_args run = {.min_bytes = min,
+                       .max_bytes = max,
+                       .factor = 2,
+                       .dtype = POLYCCL_FLOAT32,
+                       .op = POLYCCL_SUM,
+                       .shared = args->shared,
+                       .apart = true,
+                       .check = true,
+                       .warmup = 2,
+                       .iterations = args->quick ? QUICK_CALLS : 0,
+                       .seconds = times};
+  run.plan[plan->inplace] = plan;
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int pass = 0; pass < (args->quick ? 1 : PASSES) && result == POLYCCL_SUCCESS; pass++) {
+    result = measure_once(&run, seconds);
+  }
+  munmap(times, bytes);
+  polyccl_plan_destroy(plan);
+  return result;
+}
+
+static void progress(const char *what) {
+  if (isatty(STDERR_FILENO)) {
+    fprintf(stderr, "measuring %s\n", what);
+  }
+}
+
+static polyccl_result measure_costs(const calibrate_args *args, pccl_calibration *c) {
+  polyccl_plan *plan;
+  progress("the cost of a call and of a step");
+  for (int i = 0; i < 2; i++) {
+    PCCL_TRY(pccl_calibrate_copies(i == 0 ? 1 : 1 + PCCL_CALIBRATE_STEPS, &plan));
+    PCCL_TRY(measure(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->copies[i]));
+  }
+  progress("latencies");
+  for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+    PCCL_TRY(pccl_calibrate_hops((polyccl_protocol)p, &plan));
+    PCCL_TRY(measure(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->hops[p]));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result measure_rates(const calibrate_args *args, pccl_calibration *c) {
+  polyccl_plan *plan;
+  for (size_t bytes = LEAST_BYTES; bytes <= args->max && c->sizes < POLYCCL_MAX_RATES; bytes *= 2) {
+    c->bytes[c->sizes++] = bytes;
+  }
+  size_t max = c->bytes[c->sizes - 1];
+  progress("sends");
+  for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
+    PCCL_TRY(pccl_calibrate_transfer((polyccl_protocol)p, false, &plan));
+    PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->send[p]));
+  }
+  progress("reductions");
+  PCCL_TRY(pccl_calibrate_transfer(POLYCCL_SIMPLE, true, &plan));
+  PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->reduce));
+  progress("copies");
+  PCCL_TRY(pccl_calibrate_copies(1, &plan));
+  return measure(args, plan, LEAST_BYTES, max, c->local);
+}
+
+/* This machine as hwloc sees it. Ranks meet in memory, whose limits are in the rates: its links are no limit. */
+static polyccl_result open_host(const calibrate_args *args, polyccl_topology **topology) {
+  char spec[32] = "host";
+  if (args->ranks > 0) {
+    snprintf(spec, sizeof spec, "host:%d", args->ranks);
+  }
+  PCCL_TRY(polyccl_topology_open(spec, topology));
+  polyccl_topology *t = *topology;
+  for (size_t i = 0; i < t->links; i++) {
+    t->link[i].bandwidth = 10000;
+    t->link[i].latency = 0;
+  }
+  t->model[0].by_reference = args->shared;
+  char *source = pccl_strdup("measured by polyccl calibrate, two processes of this machine");
+  if (source == NULL) {
+    return pccl_no_memory("a topology");
+  }
+  free(t->source);
+  t->source = source;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result calibrate(const calibrate_args *args, polyccl_topology *t) {
+  pccl_calibration c = {0};
+  PCCL_TRY(measure_costs(args, &c));
+  PCCL_TRY(measure_rates(args, &c));
+  progress("done; fitting");
+  return pccl_calibrate_fit(&c, t);
+}
+
+int pccl_tool_calibrate(int argc, char **argv) {
+  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    fputs(help, stdout);
+    return PCCL_EXIT_OK;
+  }
+  calibrate_args args;
+  int status = parse_args(argc, argv, &args);
+  if (status != PCCL_EXIT_OK) {
+    return status;
+  }
+  pccl_output output;
+  status = pccl_output_open(&output, "calibrate", args.path);
+  if (status != PCCL_EXIT_OK) {
+    return status;
+  }
+  polyccl_topology *t = NULL;
+  polyccl_result result = open_host(&args, &t);
+  if (result == POLYCCL_SUCCESS) {
+    result = calibrate(&args, t);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_topology_write_json(t, output.file);
+  }
+  polyccl_topology_destroy(t);
+  return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("calibrate", result));
+}
