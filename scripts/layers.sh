@@ -2,7 +2,7 @@
 # A folder of src/ includes only itself and the folders above it in this list (docs/architecture.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-layers=(base topology program language plan view simulator compiler codegen kernel device transport runtime)
+layers=(base topology program language plan simulator view compiler codegen kernel device transport runtime)
 bad=0
 declare -A place
 for i in "${!layers[@]}"; do place[${layers[i]}]=$i; done

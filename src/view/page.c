@@ -6,6 +6,10 @@
 #include "base/escape.h"
 #include "plan/plan.h"
 #include "view/paint.h"
+#include "view/thin.h"
+
+/* What browsers still open: about 250 MB of page. */
+enum { MOST_RECORDS = 4000000, MOST_SAMPLES = 400000 };
 
 extern const unsigned char pccl_page_html[], pccl_page_style[], pccl_page_script[];
 extern const size_t pccl_page_html_size, pccl_page_style_size, pccl_page_script_size;
@@ -141,11 +145,11 @@ static void add_records(pccl_text *out, const polyccl_trace *trace) {
               sizeof *trace->record);
 }
 
-static void add_links(pccl_text *out, const polyccl_trace *trace) {
+static void add_links(pccl_text *out, const polyccl_trace *trace, const pccl_thinned *thinned) {
   static const column columns[] = {COLUMN("time", "f8", polyccl_trace_sample, time),
                                    COLUMN("rate", "f8", polyccl_trace_sample, rate)};
-  add_columns(out, "sample", columns, sizeof columns / sizeof columns[0], trace->sample, trace->samples,
-              sizeof *trace->sample);
+  add_columns(out, "sample", columns, sizeof columns / sizeof columns[0], thinned->samples.data, thinned->samples.len,
+              sizeof *thinned->samples.data);
   pccl_text_add(out, ",\n\"links\":[");
   for (size_t i = 0; i < trace->links; i++) {
     const polyccl_trace_link *link = &trace->link[i];
@@ -153,12 +157,13 @@ static void add_links(pccl_text *out, const polyccl_trace *trace) {
     pccl_escape_json(out, link->name);
     pccl_text_add(out, ",\"bandwidth\":");
     pccl_json_number(out, link->bandwidth);
-    pccl_text_add(out, ",\"sample\":%zu,\"samples\":%zu}", link->sample, link->samples);
+    pccl_text_add(out, ",\"sample\":%zu,\"samples\":%zu}", thinned->first[i],
+                  thinned->first[i + 1] - thinned->first[i]);
   }
   pccl_text_add(out, "]");
 }
 
-static void add_trace(pccl_text *out, const polyccl_trace *trace) {
+static void add_trace(pccl_text *out, const polyccl_trace *trace, const pccl_thinned *thinned) {
   pccl_text_add(out, "{\"name\":");
   pccl_escape_json(out, trace->name);
   pccl_text_add(out, ",\"source\":");
@@ -168,7 +173,7 @@ static void add_trace(pccl_text *out, const polyccl_trace *trace) {
   add_lanes(out, trace);
   add_steps(out, trace);
   add_records(out, trace);
-  add_links(out, trace);
+  add_links(out, trace, thinned);
   encoder e = {.out = out};
   pccl_text_add(out, ",\n\"wait\":\"i4:");
   for (size_t i = 0; i < trace->waits; i++) {
@@ -211,8 +216,8 @@ static void add_paints(pccl_text *out) {
   pccl_text_add(out, "]");
 }
 
-static void add_data(pccl_text *out, const char *title, const pccl_fact *facts, size_t fact_count,
-                     const polyccl_trace *const *traces, size_t trace_count) {
+static polyccl_result add_data(pccl_text *out, const char *title, const pccl_fact *facts, size_t fact_count,
+                               const polyccl_trace *const *traces, size_t trace_count) {
   pccl_text_add(out, "{\"title\":");
   pccl_escape_json(out, title);
   pccl_text_add(out, ",\"facts\":[");
@@ -228,9 +233,13 @@ static void add_data(pccl_text *out, const char *title, const pccl_fact *facts, 
   pccl_text_add(out, ",\n\"traces\":[\n");
   for (size_t i = 0; i < trace_count; i++) {
     pccl_text_add(out, i > 0 ? ",\n" : "%s", "");
-    add_trace(out, traces[i]);
+    pccl_thinned thinned;
+    PCCL_TRY(pccl_thin_samples(traces[i], MOST_SAMPLES, &thinned));
+    add_trace(out, traces[i], &thinned);
+    pccl_thinned_free(&thinned);
   }
   pccl_text_add(out, "]}");
+  return POLYCCL_SUCCESS;
 }
 
 /* The template with its @MARKS@ replaced, in their order. */
@@ -253,17 +262,23 @@ static void add_template(pccl_text *out, const char *title, const pccl_text *dat
 
 polyccl_result pccl_page_write(const char *title, const pccl_fact *facts, size_t fact_count,
                                const polyccl_trace *const *traces, size_t trace_count, FILE *to) {
+  for (size_t i = 0; i < trace_count; i++) {
+    if (traces[i]->records > MOST_RECORDS) {
+      return pccl_fail(POLYCCL_ERROR_LIMIT,
+                       "%zu boxes are more than a page can hold (%d): take a smaller size or fewer micro-batches",
+                       traces[i]->records, MOST_RECORDS);
+    }
+  }
   pccl_text data = {0}, out = {0};
-  add_data(&data, title, facts, fact_count, traces, trace_count);
-  if (!data.failed) {
+  polyccl_result result = add_data(&data, title, facts, fact_count, traces, trace_count);
+  if (result == POLYCCL_SUCCESS && !data.failed) {
     add_template(&out, title, &data);
   }
   bool no_memory = data.failed || out.failed;
-  bool written = !no_memory && fwrite(out.data, 1, out.len, to) == out.len && fflush(to) == 0;
+  if (result == POLYCCL_SUCCESS && !no_memory && (fwrite(out.data, 1, out.len, to) != out.len || fflush(to) != 0)) {
+    result = pccl_fail_errno("writing a page");
+  }
   pccl_text_free(&data);
   pccl_text_free(&out);
-  if (no_memory) {
-    return pccl_no_memory("a page");
-  }
-  return written ? POLYCCL_SUCCESS : pccl_fail_errno("writing a page");
+  return result == POLYCCL_SUCCESS && no_memory ? pccl_no_memory("a page") : result;
 }

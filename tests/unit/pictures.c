@@ -19,6 +19,7 @@
 #include "view/page.h"
 #include "view/pictures.h"
 #include "view/route.h"
+#include "view/thin.h"
 
 static polyccl_plan *compile(const char *name, const char *ranks) {
   char path[512];
@@ -268,6 +269,44 @@ static void a_trace_of_no_length_is_drawn(void **state) {
   polyccl_trace_destroy(trace);
 }
 
+/* A thousand samples become at most 128 spans; what the link has carried stays. */
+static void thinning_keeps_what_was_carried(void **state) {
+  (void)state;
+  polyccl_plan *plan = sample_plan();
+  polyccl_trace *trace = NULL;
+  assert_int_equal(polyccl_trace_create(plan, "measured", &trace), POLYCCL_SUCCESS);
+  polyccl_plan_destroy(plan);
+  int busy, calm, idle;
+  assert_int_equal(polyccl_trace_add_link(trace, "busy", 10, &busy), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_trace_add_link(trace, "idle", 10, &idle), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_trace_add_link(trace, "calm", 10, &calm), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_trace_add(trace, &(polyccl_trace_event){.end = 1000}), POLYCCL_SUCCESS);
+  double carried = 0;
+  for (int i = 0; i < 1000; i++) {
+    assert_int_equal(polyccl_trace_add_sample(trace, busy, i, i % 7), POLYCCL_SUCCESS);
+    carried += i % 7;
+  }
+  assert_int_equal(polyccl_trace_add_sample(trace, calm, 250, 8), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_trace_finish(trace), POLYCCL_SUCCESS);
+  pccl_thinned thinned;
+  assert_int_equal(pccl_thin_samples(trace, 10, &thinned), POLYCCL_SUCCESS);
+  assert_in_range(thinned.first[1], 2, 128);
+  assert_int_equal(thinned.first[2], thinned.first[1]);
+  assert_int_equal(thinned.first[3], thinned.first[2] + 1);
+  assert_true(thinned.samples.data[thinned.first[2]].time == 250 && thinned.samples.data[thinned.first[2]].rate == 8);
+  double after = 0;
+  for (size_t i = 0; i < thinned.first[1]; i++) {
+    double end = i + 1 < thinned.first[1] ? thinned.samples.data[i + 1].time : 1000;
+    after += thinned.samples.data[i].rate * (end - thinned.samples.data[i].time);
+  }
+  assert_true(after > carried * (1 - 1e-9) && after < carried * (1 + 1e-9));
+  pccl_thinned_free(&thinned);
+  assert_int_equal(pccl_thin_samples(trace, 100000, &thinned), POLYCCL_SUCCESS);
+  assert_int_equal(thinned.first[1], 1000); /* few enough: as they were */
+  pccl_thinned_free(&thinned);
+  polyccl_trace_destroy(trace);
+}
+
 /* ---- the page ---- */
 
 static size_t decode(const char *text, unsigned char *bytes) {
@@ -349,6 +388,7 @@ int main(void) {
       cmocka_unit_test(a_timeline_is_drawn),
       cmocka_unit_test(small_boxes_are_merged),
       cmocka_unit_test(a_trace_of_no_length_is_drawn),
+      cmocka_unit_test(thinning_keeps_what_was_carried),
       cmocka_unit_test(a_page_holds_the_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
