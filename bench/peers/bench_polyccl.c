@@ -20,21 +20,17 @@ typedef struct choice {
 } choice;
 
 static const choice choices[] = {
-    {"allreduce_oneshot.lua", POLYCCL_LL, 0, 4096},
-    {"allreduce_oneshot.lua", POLYCCL_LL128, 4097, 16384},
-    {"allreduce_allpairs.lua", POLYCCL_SIMPLE, 16385, 0},
-    {"allgather_ring.lua", POLYCCL_LL, 0, 4096},
-    {"allgather_ring.lua", POLYCCL_LL128, 4097, 16384},
-    {"allgather_ring.lua", POLYCCL_SIMPLE, 16385, 0},
-    {"reduce_scatter_ring.lua", POLYCCL_LL, 0, 4096},
-    {"reduce_scatter_ring.lua", POLYCCL_LL128, 4097, 16384},
-    {"reduce_scatter_ring.lua", POLYCCL_SIMPLE, 16385, 0},
-    {"broadcast_chain.lua", POLYCCL_LL, 0, 4096},
-    {"broadcast_chain.lua", POLYCCL_LL128, 4097, 16384},
-    {"broadcast_chain.lua", POLYCCL_SIMPLE, 16385, 0},
-    {"alltoall.lua", POLYCCL_LL, 0, 4096},
-    {"alltoall.lua", POLYCCL_LL128, 4097, 16384},
-    {"alltoall.lua", POLYCCL_SIMPLE, 16385, 0},
+    {"allreduce_oneshot.lua", POLYCCL_LL128, 0, 1024},
+    {"allreduce_oneshot.lua", POLYCCL_SIMPLE, 1025, 8192},
+    {"allreduce_allpairs.lua", POLYCCL_SIMPLE, 8193, 0},
+    {"allgather_ring.lua", POLYCCL_LL128, 0, 1024},
+    {"allgather_ring.lua", POLYCCL_SIMPLE, 1025, 0},
+    {"reduce_scatter_ring.lua", POLYCCL_LL128, 0, 1024},
+    {"reduce_scatter_ring.lua", POLYCCL_SIMPLE, 1025, 0},
+    {"broadcast_chain.lua", POLYCCL_LL128, 0, 1024},
+    {"broadcast_chain.lua", POLYCCL_SIMPLE, 1025, 0},
+    {"alltoall.lua", POLYCCL_LL128, 0, 1024},
+    {"alltoall.lua", POLYCCL_SIMPLE, 1025, 0},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0] };
 

@@ -12,6 +12,7 @@ const pccl_option_entry pccl_options[] = {
     {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},
     {"POLYCCL_LUA_MEMORY", "4g", "most memory a program may use while it is read"},
     {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "most Lua instructions a program may run"},
+    {"POLYCCL_BIND", "core", "core: ranks that polyccl starts get a core each where there are enough; none"},
     {"POLYCCL_BUFFER", "64m", "memory of a rank's receiving connections in one plan"},
     {"POLYCCL_TIMEOUT", "30", "seconds a rank waits for another before it gives up"},
     {NULL, NULL, NULL},

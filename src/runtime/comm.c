@@ -132,8 +132,6 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
   made->kernels = pccl_reduce_kernels();
   made->rank = rank;
   made->ranks = ranks;
-  made->cores = segment->header->cores;
-  made->crowded = ranks > made->cores;
   made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
   made->pid = getpid();
   *comm = made;
@@ -175,6 +173,7 @@ static polyccl_result claim(polyccl_comm *comm) {
                      comm->rank);
   }
   comm->cell->pid = comm->pid;
+  pccl_segment_add_cpus(header);
   atomic_store(&comm->cell->state, PCCL_RANK_JOINED);
   atomic_fetch_add(&header->joined, 1);
   pccl_futex_wake(&header->joined);
@@ -216,6 +215,12 @@ static polyccl_result wait_for_all(polyccl_comm *comm) {
   }
 }
 
+/* After all have joined. */
+static void count_cores(polyccl_comm *comm) {
+  comm->cores = pccl_segment_cpus(comm->segment->header);
+  comm->crowded = comm->ranks > comm->cores;
+}
+
 polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_unique_id id, int rank) {
   if (comm == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_init_rank: comm is NULL");
@@ -239,6 +244,7 @@ polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_un
     return result;
   }
   withdraw_offer(content.cookie);
+  count_cores(made);
   PCCL_INFO("rank %d of %d joined: process %d, %d cores, kernels %s", rank, ranks, (int)made->pid, made->cores,
             made->kernels->name);
   *comm = made;
@@ -261,6 +267,9 @@ polyccl_result polyccl_comm_init_all(polyccl_comm **comms, int ranks) {
     }
   }
   pccl_segment_release(segment);
+  for (int i = 0; i < ranks && result == POLYCCL_SUCCESS; i++) {
+    count_cores(comms[i]);
+  }
   if (result != POLYCCL_SUCCESS) {
     while (--rank >= 0) {
       if (comms[rank] != NULL) {

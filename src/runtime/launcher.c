@@ -1,7 +1,7 @@
 #include "runtime/launcher.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/vec.h"
 #include "runtime/comm.h"
 
@@ -49,6 +50,24 @@ static polyccl_result first_failure(const report *from, int ranks) {
                        : pccl_fail((polyccl_result)first->result, "rank %d: %s", failed, first->message);
 }
 
+/* A core for each rank, where there are enough: what the scheduler puts together for a moment waits for a long one. */
+static void bind(int ranks, int rank) {
+  cpu_set_t allowed, one;
+  if (strcmp(pccl_option("POLYCCL_BIND"), "none") == 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
+      ranks > CPU_COUNT(&allowed)) {
+    return;
+  }
+  int wanted = (int)((long)rank * CPU_COUNT(&allowed) / ranks);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) {
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one); /* this thread; without it the rank only runs slower */
+      return;
+    }
+  }
+}
+
 /* ---- processes ---- */
 
 static _Noreturn void be_rank(int ranks, int rank, pid_t parent, const polyccl_unique_id *id, report *to,
@@ -57,6 +76,7 @@ static _Noreturn void be_rank(int ranks, int rank, pid_t parent, const polyccl_u
   if (getppid() != parent) {
     _exit(1);
   }
+  bind(ranks, rank);
   polyccl_comm *comm = NULL;
   polyccl_result result = polyccl_comm_init_rank(&comm, ranks, *id, rank);
   if (result == POLYCCL_SUCCESS) {
@@ -191,6 +211,7 @@ typedef struct thread_rank {
 
 static void *be_thread(void *argument) {
   thread_rank *self = argument;
+  bind(polyccl_comm_count(self->comm), polyccl_comm_user_rank(self->comm));
   polyccl_result result = self->function(self->comm, self->argument);
   note(self->to, polyccl_comm_user_rank(self->comm), result);
   if (result != POLYCCL_SUCCESS) {

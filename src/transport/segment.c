@@ -71,8 +71,6 @@ static polyccl_result fill_header(pccl_segment_header *header) {
   if (getrandom(header->cookie, sizeof header->cookie, 0) != (ssize_t)sizeof header->cookie) {
     return pccl_fail_errno("no random numbers");
   }
-  cpu_set_t cores;
-  header->cores = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
   header->size = header->next = round_up(sizeof *header, 4096);
   return init_lock(&header->lock);
 }
@@ -221,6 +219,26 @@ polyccl_result pccl_segment_find(pccl_segment *segment, uint64_t key, size_t byt
   }
   pthread_mutex_unlock(&segment->lock);
   return result;
+}
+
+void pccl_segment_add_cpus(pccl_segment_header *header) {
+  cpu_set_t mine;
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) {
+    return;
+  }
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpu < PCCL_CPU_WORDS * 64; cpu++) {
+    if (CPU_ISSET(cpu, &mine)) {
+      atomic_fetch_or(&header->cpus[cpu / 64], (uint64_t)1 << (cpu % 64));
+    }
+  }
+}
+
+int pccl_segment_cpus(pccl_segment_header *header) {
+  int count = 0;
+  for (int i = 0; i < PCCL_CPU_WORDS; i++) {
+    count += __builtin_popcountll(atomic_load(&header->cpus[i]));
+  }
+  return count > 0 ? count : 1;
 }
 
 void pccl_segment_abort(pccl_segment_header *header, polyccl_result result, const char *format, ...) {

@@ -20,7 +20,8 @@ enum {
   PCCL_COOKIE_BYTES = 16,
   PCCL_DIRECTORY_ENTRIES = 1 << 17,
   PCCL_REASON_BYTES = 200,
-  PCCL_EXTENT_BYTES = 16 << 20
+  PCCL_EXTENT_BYTES = 16 << 20,
+  PCCL_CPU_WORDS = 16
 };
 
 /* A place in memory that another process may address (region.h); region 0: not addressable. */
@@ -57,8 +58,8 @@ typedef struct pccl_segment_header {
   unsigned char cookie[PCCL_COOKIE_BYTES];
   _Atomic int32_t ranks; /* 0: not known yet */
   _Atomic uint32_t joined;
-  int32_t cores;
-  pthread_mutex_t lock; /* guards size, free space and the directory */
+  _Atomic uint64_t cpus[PCCL_CPU_WORDS]; /* that some rank may run on */
+  pthread_mutex_t lock;                  /* guards size, free space and the directory */
   uint64_t size, next;
   /* The abort notice: the first writer moves aborted 0 -> 1, writes, then 2. */
   alignas(PCCL_LINE) _Atomic uint32_t aborted;
@@ -91,6 +92,10 @@ void pccl_segment_release(pccl_segment *segment);
 
 /* The memory of `key`, made (zeroed) by whoever asks first. `bytes` must be the same for all who ask. */
 polyccl_result pccl_segment_find(pccl_segment *segment, uint64_t key, size_t bytes, void **memory);
+
+/* Adds the calling thread's CPUs to those of the communicator; counts them. */
+void pccl_segment_add_cpus(pccl_segment_header *header);
+int pccl_segment_cpus(pccl_segment_header *header);
 
 /* Writes the notice unless there is one, and wakes everybody. */
 void pccl_segment_abort(pccl_segment_header *header, polyccl_result result, const char *format, ...)
