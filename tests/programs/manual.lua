@@ -7,7 +7,7 @@ for c = 0, 1 do
 end
 
 --- case: two thread blocks on one connection
--- expect error: ...manual.lua:15
+-- expect error: manual.lua:15: rank 0 sends to rank 1 on channel 0 in thread block 1 here and in thread block 0 at manual.lua:14; a connection belongs to one: use the same sendtb, or another channel
 broadcast { ranks = 2, chunks = 2, manual = true }
 local a, b = chunk(0, input, 0), chunk(0, input, 1)
 chunk(0, input, 0, 2):copy(0, output, 0, { sendtb = 0 })
@@ -15,7 +15,7 @@ a:copy(1, output, 0, { ch = 0, sendtb = 0, recvtb = 0 })
 b:copy(1, output, 1, { ch = 0, sendtb = 1, recvtb = 0 })
 
 --- case: two receiving thread blocks on one connection
--- expect error: ...manual.lua:23
+-- expect error: manual.lua:23: rank 1 receives from rank 0 on channel 0 in thread block 1 here and in thread block 0 at manual.lua:22; a connection belongs to one: use the same recvtb, or another channel
 broadcast { ranks = 2, chunks = 2, manual = true }
 local a, b = chunk(0, input, 0), chunk(0, input, 1)
 chunk(0, input, 0, 2):copy(0, output, 0, { sendtb = 0 })
@@ -23,7 +23,7 @@ a:copy(1, output, 0, { ch = 0, sendtb = 0, recvtb = 0 })
 b:copy(1, output, 1, { ch = 0, sendtb = 0, recvtb = 1 })
 
 --- case: manual without saying it
--- expect error: ...manual.lua:28
+-- expect error: manual.lua:28: the program assigns thread blocks itself (manual), but this operation has no sendtb
 broadcast { ranks = 2, inplace = true, manual = true }
 chunk(0, input, 0):copy(1)
 

@@ -1,4 +1,4 @@
-/* Programs with their expectations inside: tests/programs/NAME.lua.
+/* Programs with their expectations inside: tests/programs/NAME.lua, and the examples of docs/language.md.
  *
  *     -- param: ranks=3              a parameter
  *     -- env: POLYCCL_LUA_MEMORY=1m  an option
@@ -210,6 +210,37 @@ static int run_file(const char *file) {
   return cases + 1;
 }
 
+/* Every ```lua block of a page is a program; comments before it, <!-- expect: ... -->, say what is expected. */
+static void examples_of_the_guide_are_right(void **state) {
+  (void)state;
+  char *text = NULL;
+  size_t length = 0, start = 0;
+  assert_int_equal(pccl_read_file(POLYCCL_SOURCE_DIR "/docs/language.md", 1 << 24, &text, &length), POLYCCL_SUCCESS);
+  test_case test = {.name = "example"};
+  int line = 1, first = 0, examples = 0;
+  for (size_t at = 0; at < length; line++) {
+    char *newline = memchr(text + at, '\n', length - at);
+    size_t end = newline != NULL ? (size_t)(newline - text) : length;
+    if (end - at > 8 && strncmp(text + at, "<!-- ", 5) == 0 && strncmp(text + end - 4, " -->", 4) == 0) {
+      read_line(&test, text + at + 2, end - at - 2 - 4);
+    } else if (strncmp(text + at, "```lua\n", 7) == 0) {
+      start = end + 1;
+      first = line + 1;
+    } else if (first > 0 && strncmp(text + at, "```", 3) == 0) {
+      snprintf(test.name, sizeof test.name, "the example at line %d", first);
+      run_lines("language.md", &test, text, start, at, first);
+      test = (test_case){.name = "example"};
+      first = 0;
+      examples++;
+    }
+    at = end + 1;
+  }
+  free(text);
+  print_message("%d examples\n", examples);
+  assert_true(examples >= 15);
+  assert_int_equal(failures, 0);
+}
+
 static void programs_do_as_they_say(void **state) {
   const char *only = *state;
   struct dirent **entries;
@@ -231,6 +262,7 @@ static void programs_do_as_they_say(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(examples_of_the_guide_are_right),
       cmocka_unit_test_prestate(programs_do_as_they_say, argc > 1 ? argv[1] : NULL),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
