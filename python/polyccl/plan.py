@@ -9,8 +9,8 @@ from ._library import Error, Memory, PlanData, VerifyReport, check, library
 _FORMATS = {"plan": 0, "xml": 1, "azure": 2}
 
 Report = namedtuple("Report", "fifo_depth uneven identical channels max_tbs longest")
-Report.__doc__ = """What the verifier found: the least FIFO depth without deadlock; whether counts that the chunks do not
-divide are right too; whether all ranks get the same bits; channels; most thread blocks on a rank; longest chain."""
+Report.__doc__ = """What the verifier found: the least FIFO depth without deadlock; whether counts that the chunks do
+not divide are right too; whether all ranks get the same bits; channels; most thread blocks on a rank; longest chain."""
 
 Step = namedtuple("Step", "rank tb step op src_buffer src dst_buffer dst count")
 Step.__doc__ = "One step: its rank, thread block and number in it, and what it does; offsets and count in chunks."

@@ -15,8 +15,8 @@ _POLICIES = {"connection": 0, "state": 1}
 _SCHEDULES = {"hpds": 0, "round-robin": 1, "best": 2}
 
 Summary = namedtuple("Summary", "ranks chunks operations remote longest identical")
-Summary.__doc__ = """What the symbolic check found: ranks, chunks of a block as written, operations, those between ranks,
-the longest chain of dependencies, whether all ranks get the same bits."""
+Summary.__doc__ = """What the symbolic check found: ranks, chunks of a block as written, operations, those between
+ranks, the longest chain of dependencies, whether all ranks get the same bits."""
 
 
 def _number(value, what):
@@ -275,8 +275,8 @@ class Program:
         """The plan. inplace True or False asks for a placement other than the program's own.
 
         policy "connection" (MSCCLang) or "state" (ResCCL), which needs a topology (default: the program's), by name,
-        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in `seconds`), at most max_tbs thread
-        blocks on a rank.
+        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in `seconds`),
+        at most max_tbs thread blocks on a rank.
         """
         self._finish()
         topology = self.topology if topology is None else topology

@@ -20,6 +20,6 @@ if(Python3_FOUND AND NOT POLYCCL_SANITIZE MATCHES "thread")
   foreach(name layout program plan msccl)
     add_test(NAME python_${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/python/test_${name}.py)
     set_tests_properties(python_${name} PROPERTIES ENVIRONMENT "${python_environment}" TIMEOUT 120
-                         LABELS "" SKIP_RETURN_CODE 77)
+                         LABELS python SKIP_RETURN_CODE 77)
   endforeach()
 endif()

@@ -174,9 +174,9 @@ class Scripts(unittest.TestCase):
 class Topologies(unittest.TestCase):
     def test_links(self):
         from polyccl.msccl import topologies as t
-        for made, ranks, links in ((t.fully_connected(4), 4, 12), (t.ring(5), 5, 10), (t.ring(2), 2, 2), (t.line(4), 4, 6),
-                                   (t.star(4), 4, 6), (t.hub_and_spoke(3), 3, 6), (t.dgx1(), 8, 32), (t.dgx_a100(), 8, 56),
-                                   (t.amd4(), 4, 8), (t.amd8(), 8, 56),
+        for made, ranks, links in ((t.fully_connected(4), 4, 12), (t.ring(5), 5, 10), (t.ring(2), 2, 2),
+                                   (t.line(4), 4, 6), (t.star(4), 4, 6), (t.hub_and_spoke(3), 3, 6),
+                                   (t.dgx1(), 8, 32), (t.dgx_a100(), 8, 56), (t.amd4(), 4, 8), (t.amd8(), 8, 56),
                                    (t.distributed_fully_connected(t.line(2), 2, 1), 4, 12),
                                    (t.distributed_hub_and_spoke(t.line(2), 2, 1), 4, 12)):
             with self.subTest(made.name):

@@ -55,6 +55,9 @@ def main():
             raise Error(f"{options.script}: there is no such file")
         runpy.run_path(options.script, run_name="__main__")
         sys.stdout.flush()
+    except SystemExit as exit:
+        if exit.code not in (None, 0) or not settings.failed:
+            raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

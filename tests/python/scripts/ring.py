@@ -1,5 +1,6 @@
 # AllReduce round a ring: sums, then the sums once more round.
 import argparse
+import sys
 
 from msccl.language import *
 from msccl.topologies import *
@@ -29,3 +30,4 @@ parser.add_argument("--protocol", default="Simple")
 parser.add_argument("--lacking", type=int, default=0)
 args = parser.parse_args()
 ring_allreduce(args.ranks, args.instances, args.protocol, args.lacking)
+sys.exit(0)

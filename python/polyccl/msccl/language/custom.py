@@ -19,12 +19,12 @@ class Layout:
         pairs = [(held.get(Buffer.input), held.get(Buffer.output)) for held in buffers]
         shared = {one is two or one is None or two is None for one, two in pairs}
         if len(shared) != 1 or (None, None) in pairs:
-            raise Error(at(f"{name}.init_buffers(): each rank needs an input and an output buffer, one list for both on "
-                           "all ranks or on none"))
+            raise Error(at(f"{name}.init_buffers(): each rank needs an input and an output buffer, one list for both "
+                           "on all ranks or on none"))
         self.inplace = shared.pop()
         if collective.inplace and not self.inplace:
-            print(at(f"note: {name} is in place, but init_buffers() gives input and output as two lists: compiled out of "
-                     "place"), file=sys.stderr)
+            print(at(f"note: {name} is in place, but init_buffers() gives input and output as two lists: compiled out "
+                     "of place"), file=sys.stderr)
         if self.inplace:
             pairs = [(one if one is not None else two,) * 2 for one, two in pairs]
         self.chunks = max(len(one) for one, _ in pairs)
@@ -32,7 +32,8 @@ class Layout:
         self.absent = []
         for rank, (held, output) in enumerate(pairs):
             if not self.inplace and any(chunk is not None for chunk in output):
-                raise Error(at(f"{name}.init_buffers(): rank {rank}'s output holds chunks at the start; only input may"))
+                raise Error(at(f"{name}.init_buffers(): rank {rank}'s output holds chunks at the start; only input "
+                               "may"))
             for index in range(self.chunks):
                 if index >= len(held) or held[index] is None:
                     self.absent.append((rank, index))

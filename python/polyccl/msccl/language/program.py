@@ -294,6 +294,11 @@ class MSCCLProgram:
         return text
 
 
+def ir_to_xml(plan, **_):
+    """The XML of what MSCCLProgram.lower() gave."""
+    return plan.xml()
+
+
 def chunk(rank, buffer, index=0, size=1):
     """A reference to `size` chunks of a buffer of a rank."""
     return _curr().chunk(rank, buffer, index, size)

@@ -22,7 +22,8 @@ def dgx_a100():
 def nvlink_only(nvidia_smi_topo=None):
     """The NVLinks that `nvidia-smi topo -m` tells of; its output can be given."""
     if nvidia_smi_topo is None:
-        nvidia_smi_topo = subprocess.run(["nvidia-smi", "topo", "-m"], check=True, capture_output=True, text=True).stdout
+        command = ["nvidia-smi", "topo", "-m"]
+        nvidia_smi_topo = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = [row.split() for row in nvidia_smi_topo.splitlines()[1:] if row.startswith("GPU")]
     cells = [row[1:1 + len(rows)] for row in rows]
     return Topology("NVLink only", [[int(cell[2:]) if cell.startswith("NV") else 0 for cell in row] for row in cells])
