@@ -7,12 +7,14 @@
 
 #include "base/options.h"
 #include "output.h"
+#include "plan/plan.h"
 #include "program_args.h"
 #include "tools.h"
 
 typedef struct compile_args {
   pccl_program_args program;
   polyccl_compile_options options;
+  bool tuned; /* an option that only compiling knows was given */
   polyccl_format format;
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
@@ -108,6 +110,7 @@ static int parse(compile_args *args, int argc, char **argv) {
       return scheduled;
     }
     if (scheduled == PCCL_EXIT_OK) {
+      args->tuned = true;
       continue;
     }
     if ((value = value_of("--format", argc, argv, &i)) != NULL) {
@@ -117,6 +120,7 @@ static int parse(compile_args *args, int argc, char **argv) {
       }
     } else if ((value = value_of("--dump", argc, argv, &i)) != NULL) {
       args->options.dump = value;
+      args->tuned = true;
     } else if ((value = value_of("-o", argc, argv, &i)) != NULL) {
       if (*value == '\0') {
         return pccl_tool_usage("compile", "-o wants a file");
@@ -124,8 +128,10 @@ static int parse(compile_args *args, int argc, char **argv) {
       args->output = value;
     } else if (strcmp(argv[i], "--in-place") == 0) {
       args->options.placement = POLYCCL_IN_PLACE;
+      args->tuned = true;
     } else if (strcmp(argv[i], "--out-of-place") == 0) {
       args->options.placement = POLYCCL_OUT_OF_PLACE;
+      args->tuned = true;
     } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
       return pccl_tool_usage("compile", "unexpected argument \"%s\"", argv[i]);
     } else if (error != NULL) {
@@ -147,9 +153,39 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 
+/* A plan in another format, verified on the way; its FIFO depth is filled in where it says none. */
+static int convert(const compile_args *args) {
+  polyccl_plan *plan = NULL;
+  polyccl_verify_report report;
+  if (args->program.count > 0 || args->tuned) {
+    return pccl_tool_usage("compile", "%s is a plan: of all options only --format and -o go with it",
+                           args->program.path);
+  }
+  polyccl_result result = polyccl_plan_read(args->program.path, &plan);
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_plan_verify(plan, &report);
+  }
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_plan_destroy(plan);
+    return pccl_tool_failed("compile", result);
+  }
+  plan->fifo_depth = plan->fifo_depth > 0 ? plan->fifo_depth : report.fifo_depth;
+  int status = write_out(plan, args);
+  polyccl_plan_destroy(plan);
+  return status;
+}
+
 static int compile(const compile_args *args) {
+  bool is_plan;
+  polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  if (is_plan) {
+    return convert(args);
+  }
   polyccl_program *program = NULL;
-  polyccl_result result = polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
+  result = polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }

@@ -42,6 +42,7 @@ typedef struct pccl_xml {
   int32_t ranks, chunks_per_loop, inplace, out_of_place; /* or PCCL_XML_ABSENT */
   int32_t root, peer;
   uint64_t min_bytes, max_bytes;
+  uint32_t redops;
   int32_t line; /* of <algo> */
   bool seen;
   PCCL_VEC(pccl_xml_gpu) gpu;

@@ -125,7 +125,8 @@ static polyccl_result set_head(builder *b) {
                          .protocol = xml->protocol,
                          .root = xml->root,
                          .peer = xml->peer,
-                         .min_bytes = xml->min_bytes};
+                         .min_bytes = xml->min_bytes,
+                         .redops = xml->redops};
   head->max_bytes = xml->max_bytes < INT64_MAX ? xml->max_bytes : 0;
   return set_shape(b);
 }

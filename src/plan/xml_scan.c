@@ -107,6 +107,25 @@ static polyccl_result scan_collective(const element *e, pccl_xml *xml) {
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", e->at.file, e->at.line);
 }
 
+/* Our own: names with blanks between. */
+static polyccl_result scan_redops(const element *e, pccl_xml *xml) {
+  const char *text = find(e, "redops", NULL);
+  while (text != NULL && *text != '\0') {
+    char name[16];
+    polyccl_redop op;
+    size_t length = strcspn(text, " ");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
+    polyccl_result result = polyccl_redop_parse(name, &op);
+    if (result != POLYCCL_SUCCESS) {
+      return pccl_prefix(result, "%s:%d: ", e->at.file, e->at.line);
+    }
+    xml->redops |= 1u << op;
+    text += length;
+    text += strspn(text, " ");
+  }
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result scan_algo(scanner *s, const element *e) {
   pccl_xml *xml = s->xml;
   xml->seen = true;
@@ -124,6 +143,7 @@ static polyccl_result scan_algo(scanner *s, const element *e) {
   PCCL_TRY(get_flag(e, "outofplace", &xml->out_of_place));
   PCCL_TRY(get_int(e, "root", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->root));
   PCCL_TRY(get_int(e, "peer", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->peer));
+  PCCL_TRY(scan_redops(e, xml));
   PCCL_TRY(get_size(e, "minBytes", "minbytes", &xml->min_bytes));
   PCCL_TRY(get_size(e, "maxBytes", "maxbytes", &xml->max_bytes));
   return POLYCCL_SUCCESS;

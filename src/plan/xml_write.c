@@ -40,6 +40,17 @@ static void number(writer *w, const char *name, int64_t value) {
   put(w, "\"");
 }
 
+static void write_redops(writer *w, uint32_t redops) {
+  put(w, " redops=\"");
+  for (int op = 0; op < POLYCCL_REDOP_COUNT; op++) {
+    if ((redops >> op & 1) != 0) {
+      put(w, (redops & ((1u << op) - 1)) != 0 ? " " : "");
+      put(w, polyccl_redop_name((polyccl_redop)op));
+    }
+  }
+  put(w, "\"");
+}
+
 static polyccl_result write_algo(writer *w) {
   const polyccl_plan *plan = w->plan;
   pccl_text name = {0};
@@ -74,6 +85,9 @@ static polyccl_result write_algo(writer *w) {
   number(w, "maxBytes", most);
   if (plan->root != 0) {
     number(w, "root", plan->root);
+  }
+  if (plan->redops != 0) {
+    write_redops(w, plan->redops);
   }
   put(w, ">\n");
   pccl_text_free(&name);
