@@ -53,4 +53,19 @@ expect 0 "" "${ring_traces[@]}" --chakra "$work/t"
 expect 2 "cannot write" "${ring_traces[@]}" --chakra "$work/none/t"
 expect 2 "--chakra wants" "${ring_traces[@]}"
 expect 2 "for which --size?" export "$ring" --chakra "$work/t"
+
+compared=("$ring" "$2/algorithms/allreduce_allpairs.lua" -p instances=2 --size 64k:1m:4 "${machine[@]}")
+expect 0 "allreduce_allpairs instances=2 LL128" compare -p ranks=8 "${compared[@]}" --protocol Simple,LL128 --svg "$work/a.svg"
+[ "$(grep -c '^ ' "$work/out")" -eq 3 ] || { echo "FAILED: three sizes are three lines"; failed=1; }
+expect 0 "time, us" compare "${compared[@]}" --protocol Simple,LL128 --time --svg "$work/b.svg"
+cp "$work/out" "$work/once"
+expect 0 "" compare "${compared[@]}" --protocol Simple,LL128 --time --svg "$work/b.svg"
+cmp -s "$work/out" "$work/once" || { echo "FAILED: two comparisons differ"; failed=1; }
+grep -q "allreduce_ring LL128, 1 MiB: [0-9.]* GB/s" "$work/a.svg" || { echo "FAILED: no tooltip in the chart"; failed=1; }
+expect 0 "state" compare "$ring" "${machine[@]}" --size 1m --policy connection,state
+expect 2 "which programs?" compare
+expect 2 "none.lua: cannot read" compare "$ring" none.lua "${machine[@]}" --size 1m
+expect 2 "--protocol wants" compare "$ring" "${machine[@]}" --size 1m --protocol LL,XX
+expect 2 "more than 64 curves" compare "$ring" "$ring" "$ring" "${machine[@]}" --size 1 --protocol Simple,LL,LL128 --instances 1,2,3,4,5,6,7,8
+expect 2 "deadlock" compare "$ring" "${machine[@]}" --size 1m --order task-major
 exit $failed

@@ -15,6 +15,8 @@ static const tool tools[] = {
      "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate},
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
+    {"compare", "PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX ...",
+     "simulated bandwidth over size, as a table and a chart (polyccl compare --help)", pccl_tool_compare},
     {"compile",
      "PROGRAM|PLAN [-p name=value ...] [-o FILE] [--format plan|xml|azure] [--in-place|--out-of-place] "
      "[--policy connection|state] [--schedule hpds|round-robin|best] [--topology T] [--max-tb N] [--size S] [--seconds "

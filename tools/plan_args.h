@@ -2,6 +2,7 @@
 #ifndef PCCL_TOOLS_PLAN_ARGS_H
 #define PCCL_TOOLS_PLAN_ARGS_H
 
+#include <polyccl/compile.h>
 #include <polyccl/plan.h>
 
 #include "program_args.h"
@@ -9,5 +10,10 @@
 /* A plan file (its text format or MSCCL XML) is read, anything else is loaded as a program and compiled. Parameters
  * (-p) for a plan are an error. */
 polyccl_result pccl_plan_args_load(const pccl_program_args *args, polyccl_plan **plan);
+
+/* The same with options for a program's compilation (NULL: none); any policy but "connection" is an error for a plan.
+ */
+polyccl_result pccl_plan_args_compile(const pccl_program_args *args, const polyccl_compile_options *options,
+                                      polyccl_plan **plan);
 
 #endif
