@@ -1,6 +1,7 @@
 #include "runtime/launcher.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "runtime/comm.h"
+#include "runtime/wait.h"
 
 /* What the ranks leave for the launcher, in memory shared with them. */
 typedef struct report {
@@ -118,69 +120,83 @@ static void reap(int rank, int status, report *to, pccl_segment_header *header) 
   pccl_segment_abort(header, POLYCCL_ERROR_REMOTE, "rank %d %s", rank, how);
 }
 
-static void wait_for_ranks(int ranks, pid_t *pid, report *to, pccl_segment_header *header) {
-  int left = 0;
-  for (int rank = 0; rank < ranks; rank++) {
-    left += pid[rank] > 0;
+typedef struct children {
+  int ranks, left;
+  pid_t *pid;             /* 0: reaped */
+  struct pollfd *watched; /* pidfds; -1: none */
+} children;
+
+static void forget_child(children *c, int rank) {
+  if (c->watched[rank].fd >= 0) {
+    close(c->watched[rank].fd);
   }
-  while (left > 0) {
-    /* Only our own children: the caller may have others. */
-    siginfo_t info;
-    bool any = false;
-    for (int rank = 0; rank < ranks; rank++) {
+  c->watched[rank].fd = -1;
+  c->pid[rank] = 0;
+  c->left--;
+}
+
+/* Ranks get `grace` from the first failure on to end by themselves. */
+static void wait_for_ranks(children *c, report *to, pccl_segment_header *header) {
+  static const uint64_t grace = 2000000000u;
+  uint64_t failed_at = 0;
+  bool killed = false;
+  while (c->left > 0) {
+    poll(c->watched, (nfds_t)c->ranks, 100);
+    for (int rank = 0; rank < c->ranks; rank++) {
       int status;
-      if (pid[rank] > 0 && waitpid(pid[rank], &status, WNOHANG) == pid[rank]) {
-        reap(rank, status, to, header);
-        pid[rank] = 0;
-        left--;
-        any = true;
+      if (c->pid[rank] > 0 && waitpid(c->pid[rank], &status, WNOHANG) == c->pid[rank]) {
+        if (!killed) {
+          reap(rank, status, to, header);
+        }
+        forget_child(c, rank);
       }
     }
-    if (!any && left > 0) {
-      info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0 && errno == ECHILD) {
-        return;
-      }
-      bool ours = false;
-      for (int rank = 0; rank < ranks; rank++) {
-        ours = ours || pid[rank] == info.si_pid;
-      }
-      if (!ours) {
-        usleep(10000); /* someone else's child waits to be reaped */
+    if (failed_at == 0 && pccl_segment_aborted(header)) {
+      failed_at = pccl_now();
+    }
+    if (failed_at != 0 && !killed && pccl_now() - failed_at > grace) {
+      killed = true;
+      for (int rank = 0; rank < c->ranks; rank++) {
+        if (c->pid[rank] > 0) {
+          kill(c->pid[rank], SIGKILL);
+        }
       }
     }
   }
 }
 
-static polyccl_result fork_ranks(int ranks, pid_t *pid, const polyccl_unique_id *id, report *to, pccl_rank_fn function,
+static polyccl_result fork_ranks(children *c, const polyccl_unique_id *id, report *to, pccl_rank_fn function,
                                  void *argument) {
   pid_t parent = getpid();
   fflush(NULL);
-  for (int rank = 0; rank < ranks; rank++) {
-    pid[rank] = fork();
-    if (pid[rank] == 0) {
-      be_rank(ranks, rank, parent, id, to, function, argument);
+  for (int rank = 0; rank < c->ranks; rank++) {
+    pid_t child = fork();
+    if (child == 0) {
+      be_rank(c->ranks, rank, parent, id, to, function, argument);
     }
-    if (pid[rank] < 0) {
-      return pccl_fail_errno("cannot start rank %d of %d", rank, ranks);
+    if (child < 0) {
+      return pccl_fail_errno("cannot start rank %d of %d", rank, c->ranks);
     }
+    c->pid[rank] = child;
+    c->watched[rank] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+    c->left++;
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result launch(int ranks, report *to, pid_t *pid, pccl_rank_fn function, void *argument) {
+static polyccl_result launch(children *c, report *to, pccl_rank_fn function, void *argument) {
   polyccl_unique_id id;
   pccl_segment *segment;
   PCCL_TRY(pccl_offer(&id, &segment));
-  polyccl_result result = fork_ranks(ranks, pid, &id, to, function, argument);
-  if (result != POLYCCL_SUCCESS) {
-    for (int rank = 0; rank < ranks && pid[rank] > 0; rank++) {
-      kill(pid[rank], SIGKILL);
+  polyccl_result result = fork_ranks(c, &id, to, function, argument);
+  for (int rank = 0; rank < c->ranks && result != POLYCCL_SUCCESS; rank++) {
+    if (c->pid[rank] > 0) {
+      kill(c->pid[rank], SIGKILL);
     }
   }
-  wait_for_ranks(ranks, pid, to, segment->header);
+  wait_for_ranks(c, to, segment->header);
   pccl_withdraw(&id);
-  return result != POLYCCL_SUCCESS ? result : first_failure(to, ranks);
+  return result != POLYCCL_SUCCESS ? result : first_failure(to, c->ranks);
 }
 
 polyccl_result pccl_launch_processes(int ranks, pccl_rank_fn function, void *argument) {
@@ -192,9 +208,20 @@ polyccl_result pccl_launch_processes(int ranks, pccl_rank_fn function, void *arg
   if (to == MAP_FAILED) {
     return pccl_fail_errno("no memory shared with the ranks");
   }
-  pid_t *pid = pccl_zeroed((size_t)ranks, sizeof *pid);
-  polyccl_result result = pid != NULL ? launch(ranks, to, pid, function, argument) : pccl_no_memory("the ranks");
-  free(pid);
+  children c = {.ranks = ranks,
+                .pid = pccl_zeroed((size_t)ranks, sizeof *c.pid),
+                .watched = pccl_zeroed((size_t)ranks, sizeof *c.watched)};
+  polyccl_result result;
+  if (c.pid != NULL && c.watched != NULL) {
+    for (int rank = 0; rank < ranks; rank++) {
+      c.watched[rank].fd = -1;
+    }
+    result = launch(&c, to, function, argument);
+  } else {
+    result = pccl_no_memory("the ranks");
+  }
+  free(c.pid);
+  free(c.watched);
   munmap(to, bytes);
   return result;
 }

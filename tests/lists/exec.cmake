@@ -1,4 +1,5 @@
 polyccl_unit_test(exec_ring)
+polyccl_unit_test(exec_failures)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)
