@@ -30,7 +30,8 @@ class Plan:
     @classmethod
     def parse(cls, text, name="plan"):
         """Reads a plan from text: plan text or either dialect of MSCCL XML. `name` stands for it in messages."""
-        data, pointer = text.encode("utf-8"), POINTER(PlanData)()
+        data = text.encode("utf-8") if isinstance(text, str) else bytes(text)
+        pointer = POINTER(PlanData)()
         check(library.plan_parse(name.encode("utf-8"), data, len(data), byref(pointer)))
         return cls(pointer)
 

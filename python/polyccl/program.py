@@ -30,6 +30,17 @@ def _number(value, what):
     return number
 
 
+def _sizes(pair):
+    """(least, most) bytes, both from 0 on."""
+    try:
+        least, most = (number.__index__() for number in pair)
+    except (AttributeError, TypeError, ValueError):
+        raise Error(at(f"bytes are a pair of sizes, least and most, not {pair!r}")) from None
+    if least < 0 or most < 0 or max(least, most) >= 2**63:
+        raise Error(at(f"bytes {pair!r} are out of range"))
+    return least, most
+
+
 def _parse(parse, name):
     if not isinstance(name, str):
         raise Error(at(f"expected a name, not {name!r}"))
@@ -184,6 +195,7 @@ class Program:
         self._program = None
         if replication not in ("interleaved", "batched"):
             raise Error(at(f"unknown replication {replication!r} (known: interleaved, batched)"))
+        least, most = _sizes(bytes)
         config = ProgramConfig(
             name=None if name is None else str(name).encode("utf-8"),
             collective=_parse(library.collective_parse, collective),
@@ -196,8 +208,8 @@ class Program:
             protocol=_parse(library.protocol_parse, protocol),
             instances=_number(instances, "instances"),
             replication=int(replication == "batched"),
-            min_bytes=bytes[0],
-            max_bytes=bytes[1],
+            min_bytes=least,
+            max_bytes=most,
             manual=bool(manual),
             no_fusion=not fusion)
         program = c_void_p()
@@ -275,8 +287,8 @@ class Program:
         """The plan. inplace True or False asks for a placement other than the program's own.
 
         policy "connection" (MSCCLang) or "state" (ResCCL), which needs a topology (default: the program's), by name,
-        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in `seconds`),
-        at most max_tbs thread blocks on a rank.
+        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in
+        `seconds`), at most max_tbs thread blocks on a rank.
         """
         self._finish()
         topology = self.topology if topology is None else topology

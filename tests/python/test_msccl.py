@@ -153,6 +153,18 @@ class Scripts(unittest.TestCase):
                 self.assertIn(f"wrong.py:{number}: {message}", ran.stderr)
                 self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
 
+    def test_odd_buffers_are_told(self):
+        for which, message in (("none", "must give a list"), ("short", "for each of 2 ranks"),
+                               ("empty", "needs an input and an output"), ("mixed", "one list for both"),
+                               ("text", "rank 0's input[0] must be a Chunk or None, not 'a'"),
+                               ("early", "rank 0's output holds chunks at the start")):
+            with self.subTest(which):
+                ran = run("odd_buffers.py", which)
+                self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+                self.assertIn(f"odd_buffers.py:{line_of('odd_buffers.py', 'MSCCLProgram(')}: Odd.init_buffers()",
+                              ran.stderr)
+                self.assertIn(message, ran.stderr)
+
     def test_odd_command_lines(self):
         ran = run("/no/such/script.py")
         self.assertEqual((ran.returncode, ran.stdout), (2, ""))

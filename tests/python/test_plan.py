@@ -30,7 +30,7 @@ class Plans(unittest.TestCase):
         self.assertTrue(report.identical)
         self.assertEqual(report.channels, plan.channels)
         text = plan.text()
-        again = polyccl.Plan.parse(text)
+        again = polyccl.Plan.parse(text.encode())
         self.assertEqual(again.text(), text)
         from_xml = polyccl.Plan.parse(plan.xml())
         self.assertEqual(list(from_xml.steps()), list(plan.steps()))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ... import Error
 from ..._place import at
-from .chunk import ReduceChunk
+from .chunk import Chunk, ReduceChunk
 from .ir import Buffer
 
 
@@ -16,6 +16,9 @@ class Layout:
 
     def __init__(self, collective, buffers):
         name = type(collective).__name__
+        if not isinstance(buffers, list) or len(buffers) != collective.num_ranks:
+            raise Error(at(f"{name}.init_buffers() must give a list of buffers for each of {collective.num_ranks} "
+                           "ranks"))
         pairs = [(held.get(Buffer.input), held.get(Buffer.output)) for held in buffers]
         shared = {one is two or one is None or two is None for one, two in pairs}
         if len(shared) != 1 or (None, None) in pairs:
@@ -38,6 +41,9 @@ class Layout:
                 if index >= len(held) or held[index] is None:
                     self.absent.append((rank, index))
                 else:
+                    if not isinstance(held[index], Chunk):
+                        raise Error(at(f"{name}.init_buffers(): rank {rank}'s input[{index}] must be a Chunk or None, "
+                                       f"not {held[index]!r}"))
                     held[index] = copy.copy(held[index])
                     held[index].leaf = (rank, index)
 
