@@ -243,6 +243,9 @@ static polyccl_result check_step(const pccl_verify *v, int32_t s) {
   if (step->op >= POLYCCL_STEP_OP_COUNT) {
     return pccl_verify_fail(v, s, "has the unknown op number %d", step->op);
   }
+  if ((step->flags & ~(POLYCCL_FLAG_GET | POLYCCL_FLAG_PUT)) != 0) {
+    return pccl_verify_fail(v, s, "has unknown flags 0x%x", step->flags);
+  }
   const pccl_op_traits *op = &pccl_ops[step->op];
   PCCL_TRY(check_endpoint(v, s, op->receives, step->recv, false));
   PCCL_TRY(check_endpoint(v, s, op->sends, step->send, true));

@@ -198,18 +198,20 @@ static polyccl_result check_step(marker *m, int32_t s) {
   const polyccl_step *step = &v->plan->step[s];
   bool yes = true;
   if ((step->flags & POLYCCL_FLAG_GET) != 0) {
-    if (step->send >= 0) {
-      PCCL_TRY(may_get(m, s, &yes));
+    if (lent_by(v, s).count == 0) {
+      return pccl_verify_fail(v, s, "marked get, but this op leaves no message in memory");
     }
-    if (step->send < 0 || !yes) {
+    PCCL_TRY(may_get(m, s, &yes));
+    if (!yes) {
       return pccl_verify_fail(v, s, "marked get, but what it sends may be overwritten before it is received");
     }
   }
   if ((step->flags & POLYCCL_FLAG_PUT) != 0) {
-    if (step->recv >= 0) {
-      PCCL_TRY(may_put(m, s, &yes));
+    if (!only_stores(v, s)) {
+      return pccl_verify_fail(v, s, "marked put, but only recv and rcs store what they receive as it is");
     }
-    if (step->recv < 0 || !yes) {
+    PCCL_TRY(may_put(m, s, &yes));
+    if (!yes) {
       return pccl_verify_fail(v, s, "marked put, but its destination may be in use when the message is sent");
     }
   }

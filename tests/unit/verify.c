@@ -245,6 +245,10 @@ static void unknown_ops_and_buffers_are_refused(void **state) {
   plan->step[0].src_buf = 3;
   assert_int_equal(polyccl_plan_verify(plan, NULL), POLYCCL_ERROR_INVALID);
   assert_string_equal(polyccl_last_error(), "rank 0 tb 0 step 0 (send) reads buffer number 3, which does not exist");
+  plan->step[0].src_buf = 0;
+  plan->step[0].flags = 64;
+  assert_int_equal(polyccl_plan_verify(plan, NULL), POLYCCL_ERROR_INVALID);
+  assert_string_equal(polyccl_last_error(), "rank 0 tb 0 step 0 (send) has unknown flags 0x40");
   assert_int_equal(polyccl_plan_verify(NULL, NULL), POLYCCL_ERROR_INVALID);
   polyccl_plan_destroy(plan);
 }
