@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "output.h"
 #include "plan/plan.h"
 #include "program_args.h"
 #include "run.h"
@@ -35,6 +36,9 @@ static const char help[] =
     "  --check 0|1               check the results (default 1)\n"
     "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
     "  --order NAME              batch-major or task-major instead of the plan's own\n"
+    "  --trace FILE              record the quickest of nine more calls of the last size, for polyccl view --trace-in "
+    "(in place, where\n"
+    "                            both placements run)\n"
     "  --depth N                 slots of a connection, at least what the plan needs\n";
 
 typedef struct run_args {
@@ -45,6 +49,7 @@ typedef struct run_args {
   polyccl_protocol protocol;
   polyccl_loop_order order;
   int depth;
+  const char *trace;
 } run_args;
 
 static bool parse_int(const char *text, int least, int most, int *value) {
@@ -137,6 +142,10 @@ static bool take_offset(run_args *args, const char *value) {
   args->run.offset = good ? (size_t)offset : 0;
   return good;
 }
+static bool take_trace(run_args *args, const char *value) {
+  args->trace = value;
+  return *value != '\0';
+}
 static bool take_check(run_args *args, const char *value) {
   args->run.check = strcmp(value, "1") == 0;
   return args->run.check || strcmp(value, "0") == 0;
@@ -159,6 +168,7 @@ static const struct {
     {"--depth", "a number of slots", take_depth},
     {"--offset", "0 to 4096 elements", take_offset},
     {"--check", "0 or 1", take_check},
+    {"--trace", "a file", take_trace},
 };
 
 /* 1: taken; 0: another argument; -1: wrong, an error was printed. */
@@ -309,10 +319,22 @@ static int run(run_args *args) {
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("run", result);
   }
+  pccl_output output;
+  if (args->trace != NULL) {
+    int status = pccl_output_open(&output, "run", args->trace);
+    if (status != PCCL_EXIT_OK) {
+      return status;
+    }
+    args->run.trace = output.file;
+  }
   uint64_t wrong = 0;
   result = pccl_run_all(&args->run, &wrong);
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_tool_failed("run", result);
+  int status = result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("run", result);
+  if (args->trace != NULL) {
+    status = pccl_output_close(&output, status);
+  }
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
   if (wrong > 0) {
     fprintf(stderr, "polyccl run: %llu wrong elements or bytes\n", (unsigned long long)wrong);

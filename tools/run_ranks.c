@@ -11,7 +11,12 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "run.h"
+#include "runtime/call_trace.h"
 #include "runtime/launcher.h"
+
+/* Events of a rank in a trace: pages that are not written cost nothing. */
+enum { MOST_EVENTS = 1 << 19, TRACED_CALLS = 9 };
+static const size_t trace_bytes = sizeof(pccl_call_trace) + MOST_EVENTS * sizeof(pccl_call_record);
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5, MOST_SAMPLES = 51, MOST_BATCH = 200 };
 static const double wanted_seconds = 0.25; /* per size and placement, by the clock */
@@ -29,6 +34,7 @@ typedef struct job {
   board *board;
   double bandwidth; /* rank 0's sums for the average */
   int lines;
+  char *traces; /* two pccl_call_trace per rank, trace_bytes apart; NULL: no trace */
 } job;
 
 typedef struct buffers {
@@ -223,6 +229,48 @@ static polyccl_result measure(polyccl_comm *comm, job *j, int id, const buffers 
   return barrier(comm, j->board);
 }
 
+/* What the rank recorded: of the call just made, and of the quickest one so far. */
+typedef enum which { CURRENT = 0, QUICKEST } which;
+
+static pccl_call_trace *trace_of(const job *j, int rank, which w) {
+  return (pccl_call_trace *)(void *)(j->traces + (2 * (size_t)rank + w) * trace_bytes);
+}
+
+/* From the first rank's start to the last event, all ranks. */
+static uint64_t duration(const job *j, int ranks) {
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (int rank = 0; rank < ranks; rank++) {
+    const pccl_call_trace *trace = trace_of(j, rank, CURRENT);
+    begin = trace->begin < begin ? trace->begin : begin;
+    for (size_t i = 0; i < trace->count; i++) {
+      end = trace->record[i].end > end ? trace->record[i].end : end;
+    }
+  }
+  return end > begin ? end - begin : 0;
+}
+
+/* A few more calls, all ranks together; the quickest stays, since whatever else the machine does only adds. */
+static polyccl_result record(polyccl_comm *comm, job *j, int id, const buffers *b, size_t count) {
+  int rank = polyccl_comm_user_rank(comm);
+  pccl_call_trace *trace = trace_of(j, rank, CURRENT);
+  trace->capacity = MOST_EVENTS;
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < TRACED_CALLS; i++) {
+    PCCL_TRY(barrier(comm, j->board));
+    pccl_record_calls(comm, trace);
+    polyccl_result result = call(comm, id, j->args, b, count, 1);
+    pccl_record_calls(comm, NULL);
+    PCCL_TRY(result);
+    PCCL_TRY(barrier(comm, j->board));
+    uint64_t now_took = duration(j, polyccl_comm_count(comm)); /* every rank finds the same */
+    if (now_took < least) {
+      least = now_took;
+      memcpy(trace_of(j, rank, QUICKEST), trace, sizeof *trace + trace->count * sizeof trace->record[0]);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result run_one(polyccl_comm *comm, job *j, int placement, int id, size_t count, measured *m) {
   const pccl_run_args *args = j->args;
   const polyccl_plan *plan = args->plan[placement];
@@ -233,6 +281,9 @@ static polyccl_result run_one(polyccl_comm *comm, job *j, int placement, int id,
   polyccl_result result = measure(comm, j, id, &b, count);
   if (result == POLYCCL_SUCCESS && rank == 0) {
     m->seconds = median(j->board, polyccl_comm_count(comm));
+  }
+  if (result == POLYCCL_SUCCESS && j->traces != NULL) {
+    result = record(comm, j, id, &b, count);
   }
   if (result == POLYCCL_SUCCESS && args->check) {
     reset(args, plan, rank, count, &b);
@@ -387,6 +438,41 @@ static polyccl_result rank_main(polyccl_comm *comm, void *argument) {
   return POLYCCL_SUCCESS;
 }
 
+/* The plan whose call was recorded last: the placements take turns. */
+static polyccl_result write_trace(const job *j) {
+  const pccl_run_args *args = j->args;
+  const polyccl_plan *plan = args->plan[1] != NULL ? args->plan[1] : args->plan[0];
+  uint64_t zero = UINT64_MAX;
+  for (int rank = 0; rank < plan->ranks; rank++) {
+    zero = trace_of(j, rank, QUICKEST)->begin < zero ? trace_of(j, rank, QUICKEST)->begin : zero;
+  }
+  polyccl_trace *trace;
+  PCCL_TRY(polyccl_trace_create(plan, "measured", &trace));
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int rank = 0; rank < plan->ranks && result == POLYCCL_SUCCESS; rank++) {
+    result = pccl_call_trace_add(trace_of(j, rank, QUICKEST), rank, zero, trace);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_trace_finish(trace);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_trace_write(trace, args->trace);
+  }
+  polyccl_trace_destroy(trace);
+  return result;
+}
+
+/* Memory for the ranks' traces, which all processes share. */
+static polyccl_result map_traces(job *j, int ranks) {
+  void *memory = mmap(NULL, 2 * (size_t)ranks * trace_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return pccl_fail_errno("no memory for the traces of %d ranks", ranks);
+  }
+  j->traces = memory;
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result pccl_run_all(const pccl_run_args *args, uint64_t *wrong) {
   int ranks = any_plan(args)->ranks;
   size_t bytes = sizeof(board) + (size_t)ranks * MOST_SAMPLES * sizeof(double);
@@ -395,8 +481,16 @@ polyccl_result pccl_run_all(const pccl_run_args *args, uint64_t *wrong) {
     return pccl_fail_errno("no memory shared with the ranks");
   }
   job j = {.args = args, .board = shared};
-  polyccl_result result =
-      args->threads ? pccl_launch_threads(ranks, rank_main, &j) : pccl_launch_processes(ranks, rank_main, &j);
+  polyccl_result result = args->trace != NULL ? map_traces(&j, ranks) : POLYCCL_SUCCESS;
+  if (result == POLYCCL_SUCCESS) {
+    result = args->threads ? pccl_launch_threads(ranks, rank_main, &j) : pccl_launch_processes(ranks, rank_main, &j);
+  }
+  if (result == POLYCCL_SUCCESS && j.traces != NULL) {
+    result = write_trace(&j);
+  }
+  if (j.traces != NULL) {
+    munmap(j.traces, 2 * (size_t)ranks * trace_bytes);
+  }
   *wrong = atomic_load(&shared->total_wrong) + atomic_load(&shared->overwritten);
   munmap(shared, bytes);
   return result;

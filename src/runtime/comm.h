@@ -38,6 +38,8 @@ struct polyccl_comm {
   size_t prepared;
   struct pccl_choice *choices; /* select.c */
 
+  struct pccl_call_trace *trace; /* calls are recorded there; NULL: they are not */
+
   void *scratch;
   size_t scratch_bytes;
   uint64_t calls;  /* with references */

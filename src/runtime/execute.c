@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "plan/plan.h"
+#include "runtime/call_trace.h"
 #include "runtime/step.h"
 #include "runtime/wait.h"
 
@@ -18,10 +19,10 @@ typedef struct call {
   polyccl_result failed;
 } call;
 
-/* The loops that are made of one source: a protocol, and Simple with references. */
+/* The loops that are made of one source: a protocol, Simple with references, and each of these traced. */
 typedef struct mode {
   polyccl_protocol protocol;
-  bool references;
+  bool references, traced;
 } mode;
 
 static const uint64_t wipe_every = (uint64_t)1 << 30;
@@ -288,29 +289,69 @@ static inline bool find_ways(call *c, const pccl_prepared_step *step, route *way
   return true;
 }
 
+/* ---- traces ---- */
+
+static void record(call *c, const pccl_prepared_tb *block, const pccl_tb_state *tb, uint64_t begin, uint64_t end,
+                   polyccl_trace_state state) {
+  pccl_call_trace_put(c->comm->trace, (pccl_call_record){.begin = begin,
+                                                         .end = end,
+                                                         .batch = tb->batch,
+                                                         .tb = (uint32_t)(block - c->p->tb),
+                                                         .step = tb->step,
+                                                         .state = (uint32_t)state});
+}
+
+/* The step must wait: notes since when and for what. Always false. */
+static inline bool blocked(mode how, call *c, const pccl_prepared_tb *block, pccl_tb_state *tb,
+                           polyccl_trace_state reason) {
+  if (how.traced && (tb->since == 0 || tb->reason != (uint32_t)reason)) {
+    uint64_t now = pccl_now();
+    if (tb->since != 0) {
+      record(c, block, tb, tb->since, now, (polyccl_trace_state)tb->reason);
+    }
+    tb->since = now;
+    tb->reason = (uint32_t)reason;
+  }
+  return false;
+}
+
+/* The step waits no longer; the time. */
+static uint64_t unblocked(call *c, const pccl_prepared_tb *block, pccl_tb_state *tb) {
+  uint64_t now = pccl_now();
+  if (tb->since != 0) {
+    record(c, block, tb, tb->since, now, (polyccl_trace_state)tb->reason);
+    tb->since = 0;
+  }
+  return now;
+}
+
 /* False: the step must wait. */
 static inline bool try_step(mode how, call *c, const pccl_prepared_tb *block, pccl_tb_state *tb) {
   const pccl_prepared *p = c->p;
   const pccl_prepared_step *step = &block->step[tb->step];
   if (!waits_ended(p, tb, step)) {
-    return false;
+    return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_BLOCK);
   }
   size_t start = p->batches == 1 ? 0 : tb->batch * p->tile;
   size_t n = p->batches == 1 ? step->len : pccl_least(p->tile, step->len - start);
   if (step->recv != NULL &&
       !message_arrived(how.protocol, p, tb, step, run_pitch(how.protocol, n * p->element) * step->runs)) {
-    return false;
+    return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_DATA);
   }
   if (step->send != NULL && !has_credit(how.protocol, p, step->send)) {
-    return false;
+    return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_CREDIT);
   }
   route way = {.in = step->recv != NULL ? slot_of(p, step->recv) : NULL,
                .out = step->send != NULL ? slot_of(p, step->send) : NULL};
   if (how.references && !find_ways(c, step, &way)) {
-    return false;
+    return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_CREDIT); /* the receiver has not entered the call */
   }
+  uint64_t begin = how.traced ? unblocked(c, block, tb) : 0;
   move_runs(how, c, step, &way, start, n);
   publish(how, c, step);
+  if (how.traced) {
+    record(c, block, tb, begin, pccl_now(), POLYCCL_TRACE_BUSY);
+  }
   go_on(c, block, tb);
   return true;
 }
@@ -329,12 +370,25 @@ static inline bool round_of(mode how, call *c) {
 }
 
 /* One loop for each mode, so that the choice is made once a call. */
-static bool round_simple(call *c) { return round_of((mode){POLYCCL_SIMPLE, false}, c); }
-static bool round_references(call *c) { return round_of((mode){POLYCCL_SIMPLE, true}, c); }
-static bool round_ll(call *c) { return round_of((mode){POLYCCL_LL, false}, c); }
-static bool round_ll128(call *c) { return round_of((mode){POLYCCL_LL128, false}, c); }
+static bool round_simple(call *c) { return round_of((mode){POLYCCL_SIMPLE, false, false}, c); }
+static bool round_references(call *c) { return round_of((mode){POLYCCL_SIMPLE, true, false}, c); }
+static bool round_ll(call *c) { return round_of((mode){POLYCCL_LL, false, false}, c); }
+static bool round_ll128(call *c) { return round_of((mode){POLYCCL_LL128, false, false}, c); }
+
+static bool round_traced(call *c) {
+  switch (c->p->plan->protocol) {
+    case POLYCCL_LL: return round_of((mode){POLYCCL_LL, false, true}, c);
+    case POLYCCL_LL128: return round_of((mode){POLYCCL_LL128, false, true}, c);
+    default:
+      return c->p->references ? round_of((mode){POLYCCL_SIMPLE, true, true}, c)
+                              : round_of((mode){POLYCCL_SIMPLE, false, true}, c);
+  }
+}
 
 static bool one_round(call *c) {
+  if (__builtin_expect(c->comm->trace != NULL, 0)) {
+    return round_traced(c);
+  }
   switch (c->p->plan->protocol) {
     case POLYCCL_LL: return round_ll(c);
     case POLYCCL_LL128: return round_ll128(c);
@@ -473,6 +527,10 @@ polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const v
     PCCL_TRY(grow_scratch(comm, prepared->bytes[POLYCCL_BUF_SCRATCH]));
   }
   call c = {.comm = comm, .p = prepared, .base = {(char *)send, recv, comm->scratch}};
+  if (comm->trace != NULL) {
+    comm->trace->begin = pccl_now();
+    comm->trace->count = comm->trace->lost = 0;
+  }
   for (uint32_t t = 0; t < prepared->plan->tbs; t++) {
     prepared->state[t] = (pccl_tb_state){.ended = prepared->tb[t].steps == 0};
     c.running += prepared->tb[t].steps != 0;

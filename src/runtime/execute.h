@@ -11,6 +11,8 @@ typedef struct pccl_tb_state {
   uint64_t batch; /* its micro-batch */
   uint64_t done;  /* steps ended, each micro-batch counted */
   size_t arrived; /* line protocols: payload of the awaited message that has come */
+  uint64_t since; /* traced: ns, when it began to wait, 0: it does not; and for what (polyccl_trace_state) */
+  uint32_t reason;
 } pccl_tb_state;
 
 /* `send` and `recv` have been checked against the plan. */
