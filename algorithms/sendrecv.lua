@@ -2,7 +2,7 @@
 
 local n = param("ranks", 2, "number of ranks")
 local root = param("root", 0, "the rank that sends")
-local peer = param("peer", (root + 1) % n, "the rank that receives")
+local peer = param("peer", n > 1 and (root + 1) % n or 0, "the rank that receives")
 
 sendrecv {
   ranks = n,

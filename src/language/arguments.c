@@ -46,6 +46,17 @@ void pccl_lua_check(lua_State *lua, polyccl_result result, bool placed) {
   raise(lua, polyccl_last_error());
 }
 
+bool pccl_printable(char c) { return (unsigned char)c >= ' ' && c != 0x7F; }
+
+bool pccl_printable_text(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (!pccl_printable(text[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 const char *pccl_lua_describe(lua_State *lua, int at, char *text, size_t bytes) {
   switch (lua_type(lua, at)) {
     case LUA_TNONE:
@@ -58,7 +69,12 @@ const char *pccl_lua_describe(lua_State *lua, int at, char *text, size_t bytes) 
         snprintf(text, bytes, "%.14g", isnan(number) ? (lua_Number)NAN : number); /* without the sign of a NaN */
       }
       return text;
-    case LUA_TSTRING: snprintf(text, bytes, "the text \"%.40s\"", lua_tostring(lua, at)); return text;
+    case LUA_TSTRING:
+      snprintf(text, bytes, "the text \"%.40s\"", lua_tostring(lua, at));
+      for (char *c = text; *c != '\0'; c++) { /* a terminal may obey what is not printable */
+        *c = pccl_printable(*c) ? *c : '?';
+      }
+      return text;
     case LUA_TBOOLEAN: return lua_toboolean(lua, at) ? "true" : "false";
     default:
       if (luaL_getmetafield(lua, at, "__name") == LUA_TSTRING) {
@@ -159,8 +175,8 @@ const char *pccl_fields_text(pccl_fields *fields, const char *name) {
   }
   size_t length = 0;
   const char *value = lua_tolstring(fields->lua, -1, &length);
-  if (strlen(value) != length) {
-    pccl_lua_fail(fields->lua, "%s: %s has a zero byte in it", fields->what, name);
+  if (!pccl_printable_text(value, length)) {
+    pccl_lua_fail(fields->lua, "%s: %s has a character in it that cannot be printed", fields->what, name);
   }
   lua_pop(fields->lua, 1);
   return value;

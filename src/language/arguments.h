@@ -16,8 +16,12 @@ int pccl_lua_fail(lua_State *lua, const char *format, ...) __attribute__((format
  * one (`placed`), else the author's line is put in front. */
 void pccl_lua_check(lua_State *lua, polyccl_result result, bool placed);
 
-/* "rank 3", "table", "the text "x"": a value for messages; valid until the next call. */
+/* A value for messages: "3", "a table", "the text "x"", "nothing (nil)"; `text` may hold it. */
 const char *pccl_lua_describe(lua_State *lua, int at, char *text, size_t bytes);
+
+/* Neither a control character nor a zero byte. */
+bool pccl_printable(char c);
+bool pccl_printable_text(const char *text, size_t length);
 
 /* The whole number at stack place `at`; `what` names it in messages. 2.0 is whole, "2" is not a number. */
 int pccl_lua_int(lua_State *lua, int at, const char *what);

@@ -262,7 +262,9 @@ static int field(lua_State *lua) {
       return pccl_lua_fail(lua,
                            "a chunk reference has no %s (it has rank, buffer, index, size, copy, reduce, split, "
                            "origins, destinations)",
-                           lua_type(lua, 2) == LUA_TSTRING ? name : pccl_lua_describe(lua, 2, text, sizeof text));
+                           lua_type(lua, 2) == LUA_TSTRING && pccl_printable_text(name, strlen(name))
+                               ? name
+                               : pccl_lua_describe(lua, 2, text, sizeof text));
     }
   }
   return 1;
@@ -354,8 +356,8 @@ static int scratch(lua_State *lua) {
   char text[80];
   size_t length = 0;
   const char *name = lua_type(lua, 1) == LUA_TSTRING ? lua_tolstring(lua, 1, &length) : "";
-  if (length == 0 || strlen(name) != length || length > 60) {
-    return pccl_lua_fail(lua, "scratch: the name must be text of 1 to 60 characters, not %s",
+  if (length == 0 || length > 60 || !pccl_printable_text(name, length)) {
+    return pccl_lua_fail(lua, "scratch: the name must be text of 1 to 60 printable characters, not %s",
                          pccl_lua_describe(lua, 1, text, sizeof text));
   }
   if (strcmp(name, "input") == 0 || strcmp(name, "output") == 0) {

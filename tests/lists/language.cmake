@@ -1,2 +1,3 @@
 polyccl_unit_test(programs)
 polyccl_unit_test(algorithms)
+polyccl_unit_test(golden)

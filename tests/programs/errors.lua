@@ -101,7 +101,7 @@ allreduce { ranks = 1, inplace = true, minbytes = 1024, maxbytes = "64m" }
 broadcast { ranks = 2, root = 2 }
 
 --- case: a name with a zero byte
--- expect error: errors.lua:105: allreduce: name has a zero byte in it
+-- expect error: errors.lua:105: allreduce: name has a character in it that cannot be printed
 allreduce { ranks = 2, name = "a\0b" }
 
 --- case: a sendrecv in place
@@ -165,7 +165,7 @@ allreduce { ranks = 2 }
 chunk(0, scratch("tmp"), 0)
 
 --- case: a scratch buffer without a name
--- expect error: errors.lua:170: scratch: the name must be text of 1 to 60 characters, not 3
+-- expect error: errors.lua:170: scratch: the name must be text of 1 to 60 printable characters, not 3
 allreduce { ranks = 2 }
 scratch(3)
 
@@ -302,3 +302,8 @@ broken.take(9)
 -- expect error: helpers/broken.lua:7: attempt to perform arithmetic on a nil value (local 'x') (called from errors.lua:304)
 local broken = require "helpers.broken"
 broken.add(nil)
+
+--- case: a name that a terminal would obey
+-- expect error: errors.lua:309: scratch: the name must be text of 1 to 60 printable characters, not the text "?[31mred"
+allreduce { ranks = 2 }
+scratch("\27[31mred")
