@@ -1,4 +1,5 @@
-/* Programs with their expectations inside: tests/programs/NAME.lua, and the examples of docs/language.md.
+/* Programs with their expectations inside: tests/programs/NAME.lua, and the examples of docs/language.md and
+ * docs/coming-from-msccl-tools.md.
  *
  *     -- param: ranks=3              a parameter
  *     -- env: POLYCCL_LUA_MEMORY=1m  an option
@@ -211,11 +212,11 @@ static int run_file(const char *file) {
 }
 
 /* Every ```lua block of a page is a program; comments before it, <!-- expect: ... -->, say what is expected. */
-static void examples_of_the_guide_are_right(void **state) {
-  (void)state;
-  char *text = NULL;
+static void run_examples(const char *page, int least) {
+  char path[sizeof POLYCCL_SOURCE_DIR + 128], *text = NULL;
   size_t length = 0, start = 0;
-  assert_int_equal(pccl_read_file(POLYCCL_SOURCE_DIR "/docs/language.md", 1 << 24, &text, &length), POLYCCL_SUCCESS);
+  snprintf(path, sizeof path, "%s/docs/%s", POLYCCL_SOURCE_DIR, page);
+  assert_int_equal(pccl_read_file(path, 1 << 24, &text, &length), POLYCCL_SUCCESS);
   test_case test = {.name = "example"};
   int line = 1, first = 0, examples = 0;
   for (size_t at = 0; at < length; line++) {
@@ -228,7 +229,7 @@ static void examples_of_the_guide_are_right(void **state) {
       first = line + 1;
     } else if (first > 0 && strncmp(text + at, "```", 3) == 0) {
       snprintf(test.name, sizeof test.name, "the example at line %d", first);
-      run_lines("language.md", &test, text, start, at, first);
+      run_lines(page, &test, text, start, at, first);
       test = (test_case){.name = "example"};
       first = 0;
       examples++;
@@ -237,8 +238,18 @@ static void examples_of_the_guide_are_right(void **state) {
   }
   free(text);
   print_message("%d examples\n", examples);
-  assert_true(examples >= 15);
+  assert_true(examples >= least);
   assert_int_equal(failures, 0);
+}
+
+static void examples_of_the_guide_are_right(void **state) {
+  (void)state;
+  run_examples("language.md", 15);
+}
+
+static void examples_for_newcomers_are_right(void **state) {
+  (void)state;
+  run_examples("coming-from-msccl-tools.md", 2);
 }
 
 static void programs_do_as_they_say(void **state) {
@@ -263,6 +274,7 @@ static void programs_do_as_they_say(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(examples_of_the_guide_are_right),
+      cmocka_unit_test(examples_for_newcomers_are_right),
       cmocka_unit_test_prestate(programs_do_as_they_say, argc > 1 ? argv[1] : NULL),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
