@@ -20,6 +20,8 @@
 #define PCCL_VERIFY_MAX_TOUCHES ((size_t)1 << 27)
 #define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 27)
 #define PCCL_VERIFY_MAX_SUMS ((size_t)1 << 25)
+/* Steps looked at to answer what clocks do not (verify_reach.c). */
+#define PCCL_VERIFY_MAX_REACH ((size_t)1 << 30)
 
 typedef struct pccl_verify {
   const polyccl_plan *plan;
@@ -46,20 +48,19 @@ polyccl_result pccl_verify_tasks(const pccl_verify *v);
 polyccl_result pccl_verify_race(const pccl_verify *v);
 polyccl_result pccl_verify_post(pccl_verify *v);
 
-/* A question for the race check: does step `before` end before `after` starts in every execution? */
+/* Is one step certain to end before another starts, by whatever path? */
+typedef struct pccl_reach pccl_reach;
 typedef struct pccl_reach_query {
   int32_t before, after;
-  int32_t cell; /* for the message */
+  int32_t cell; /* for the caller's message */
 } pccl_reach_query;
 
-/* Answers by paths through all ranks; `failed` is the index of the first query that is not so, or `count`. */
-polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *query, size_t count, size_t *failed);
-
-/* The same, one at a time: `certain` is false also where a bounded search finds no answer. */
-typedef struct pccl_reach pccl_reach;
 polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **reach);
-polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, bool *certain);
 void pccl_reach_close(pccl_reach *reach); /* NULL is fine */
+/* `failed`: the index of the first that is not so, or `count`. LIMIT: too much to search. */
+polyccl_result pccl_reach_ask_all(pccl_reach *reach, const pccl_reach_query *query, size_t count, size_t *failed);
+/* One, by a bounded search: `certain` is false also where that finds no answer. */
+polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, bool *certain);
 
 /* verify_reference.c: checks the marks, sets them. */
 polyccl_result pccl_verify_references(pccl_verify *v);

@@ -23,6 +23,7 @@ typedef struct machine {
   const pccl_verify *v;
   int32_t depth;
   int32_t *done;              /* [tbs] steps ended */
+  int32_t *awaited;           /* [tbs] waits of the next step that are over */
   int32_t *ready, readies;    /* [tbs] a stack of thread blocks that may go on */
   int32_t *waiting, *next;    /* [steps] first thread block waiting for the step's end; [tbs] the list's next */
   int32_t *sent, *received;   /* [connections] */
@@ -33,6 +34,7 @@ typedef enum blockage { NOTHING = 0, A_WAIT, A_MESSAGE, A_CREDIT } blockage;
 
 static void machine_free(machine *m) {
   free(m->done);
+  free(m->awaited);
   free(m->ready);
   free(m->waiting);
   free(m->next);
@@ -46,6 +48,7 @@ static polyccl_result machine_make(machine *m, const pccl_verify *v) {
   size_t tbs = v->plan->tbs, connections = v->plan->connections;
   *m = (machine){.v = v,
                  .done = pccl_array(tbs, sizeof(int32_t)),
+                 .awaited = pccl_array(tbs, sizeof(int32_t)),
                  .ready = pccl_array(tbs, sizeof(int32_t)),
                  .waiting = pccl_array(v->plan->steps, sizeof(int32_t)),
                  .next = pccl_array(tbs, sizeof(int32_t)),
@@ -53,8 +56,8 @@ static polyccl_result machine_make(machine *m, const pccl_verify *v) {
                  .received = pccl_array(connections, sizeof(int32_t)),
                  .sender = pccl_array(connections, sizeof(int32_t)),
                  .receiver = pccl_array(connections, sizeof(int32_t))};
-  if (m->done == NULL || m->ready == NULL || m->waiting == NULL || m->next == NULL || m->sent == NULL ||
-      m->received == NULL || m->sender == NULL || m->receiver == NULL) {
+  if (m->done == NULL || m->awaited == NULL || m->ready == NULL || m->waiting == NULL || m->next == NULL ||
+      m->sent == NULL || m->received == NULL || m->sender == NULL || m->receiver == NULL) {
     machine_free(m);
     return pccl_no_memory("the verifier");
   }
@@ -66,7 +69,7 @@ static void machine_reset(machine *m, int32_t depth) {
   m->depth = depth;
   m->readies = (int32_t)plan->tbs;
   for (size_t t = 0; t < plan->tbs; t++) {
-    m->done[t] = 0;
+    m->done[t] = m->awaited[t] = 0;
     m->ready[t] = (int32_t)(plan->tbs - 1 - t);
   }
   for (size_t s = 0; s < plan->steps; s++) {
@@ -79,16 +82,17 @@ static void machine_reset(machine *m, int32_t depth) {
 }
 
 /* What keeps step `s`, the next of its thread block, from starting; for A_WAIT also the awaited step. */
-static blockage blocked(const machine *m, int32_t s, int32_t *awaited) {
+static blockage blocked(machine *m, int32_t s, int32_t *awaited) {
   const pccl_verify *v = m->v;
   const polyccl_step *step = &v->plan->step[s];
   int32_t rank = pccl_verify_rank(v, (size_t)s);
-  for (int32_t w = 0; w < step->waits; w++) {
+  for (int32_t w = m->awaited[v->step_tb[s]]; w < step->waits; w++) {
     int32_t b = pccl_verify_awaited(v, rank, &v->plan->wait[step->wait + w]);
     if (m->done[v->step_tb[b]] <= pccl_verify_index(v, (size_t)b)) {
       *awaited = b;
       return A_WAIT;
     }
+    m->awaited[v->step_tb[s]] = w + 1;
   }
   if (step->recv >= 0 && m->received[step->recv] == m->sent[step->recv]) {
     return A_MESSAGE;
@@ -109,6 +113,7 @@ static void wake(machine *m, int32_t *place) {
 static void run_step(machine *m, int32_t s) {
   const polyccl_step *step = &m->v->plan->step[s];
   m->done[m->v->step_tb[s]]++;
+  m->awaited[m->v->step_tb[s]] = 0;
   if (step->recv >= 0) {
     m->received[step->recv]++;
     wake(m, &m->sender[step->recv]);
@@ -168,7 +173,7 @@ static int32_t freeing_receive(const machine *m, int32_t s) {
   return m->v->to[s];
 }
 
-static int32_t blocking_step(const machine *m, int32_t s, blockage *why) {
+static int32_t blocking_step(machine *m, int32_t s, blockage *why) {
   int32_t awaited = -1;
   *why = blocked(m, s, &awaited);
   switch (*why) {

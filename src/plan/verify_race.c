@@ -48,6 +48,7 @@ typedef struct race {
   PCCL_VEC(reader) pool;
   int32_t spare; /* unused entries of `pool` */
   PCCL_VEC(pccl_reach_query) open;
+  pccl_reach *reach;
 } race;
 
 /* ---- clocks ---- */
@@ -230,7 +231,7 @@ static polyccl_result report_race(const race *r, const pccl_reach_query *query) 
 
 static polyccl_result answer_open(race *r) {
   size_t failed;
-  PCCL_TRY(pccl_verify_reach(r->v, r->open.data, r->open.len, &failed));
+  PCCL_TRY(pccl_reach_ask_all(r->reach, r->open.data, r->open.len, &failed));
   if (failed < r->open.len) {
     return report_race(r, &r->open.data[failed]);
   }
@@ -316,9 +317,10 @@ polyccl_result pccl_verify_race(const pccl_verify *v) {
   if (r.clock == NULL || r.moved == NULL || r.history == NULL || r.writer == NULL || r.readers == NULL ||
       first == NULL || sorted == NULL) {
     result = pccl_no_memory("the verifier");
-  } else {
+  } else if ((result = pccl_reach_open(v, &r.reach)) == POLYCCL_SUCCESS) {
     result = check_ranks(&r, first, sorted);
   }
+  pccl_reach_close(r.reach);
   for (size_t t = 0; r.history != NULL && t < tbs; t++) {
     pccl_vec_free(&r.history[t]);
   }

@@ -3,8 +3,7 @@
  * First a search backwards from the later step, which stops at steps whose longest chain is no longer than that of the
  * earlier one (they cannot come after it). It is given up after a bounded number of steps. The questions left over
  * are answered together by sweeps: one pass over all steps in topological order tells for each step the last step of
- * one given thread block that comes before it. A sweep costs as much as the plan has steps, whatever the plan, and
- * there are at most as many as thread blocks with open questions, so no plan takes more than steps x thread blocks. */
+ * one given thread block that comes before it. The work of both is counted and bounded. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -18,9 +17,12 @@ typedef struct pccl_reach {
   int32_t *seen;           /* [tbs] steps of the thread block below this index are visited or being visited */
   PCCL_VEC(int32_t) stack; /* steps to go on from */
   PCCL_VEC(int32_t) dirty; /* thread blocks with `seen` set */
+  size_t work;             /* steps looked at so far */
 } reach;
 
 typedef enum answer { NO, YES, UNKNOWN, NO_MEMORY } answer;
+
+static bool exhausted(const reach *r) { return r->work > PCCL_VERIFY_MAX_REACH; }
 
 static bool visit(reach *r, int32_t s, int32_t level) {
   if (r->v->level[s] <= level) {
@@ -64,6 +66,7 @@ static answer search(reach *r, int32_t before, int32_t after) {
     int32_t low = r->seen[tb], index = pccl_verify_index(v, (size_t)s);
     r->seen[tb] = index >= low ? index + 1 : low;
     for (; index >= low && v->level[s] > level; index--, s--) {
+      r->work++;
       if (++visited > SEARCH_STEPS) {
         return UNKNOWN;
       }
@@ -76,7 +79,8 @@ static answer search(reach *r, int32_t before, int32_t after) {
 }
 
 static answer ask(reach *r, int32_t before, int32_t after) {
-  answer found = search(r, before, after);
+  r->work++;
+  answer found = exhausted(r) ? UNKNOWN : search(r, before, after);
   for (size_t i = 0; i < r->dirty.len; i++) {
     r->seen[r->dirty.data[i]] = 0;
   }
@@ -85,8 +89,10 @@ static answer ask(reach *r, int32_t before, int32_t after) {
 }
 
 /* last[s]: the highest index of a step of `tb` that is `s` or comes before it; -1: none. */
-static void sweep(const pccl_verify *v, int32_t tb, int32_t *last) {
+static void sweep(reach *r, int32_t tb, int32_t *last) {
+  const pccl_verify *v = r->v;
   const polyccl_plan *plan = v->plan;
+  r->work += plan->steps;
   for (size_t i = 0; i < plan->steps; i++) {
     int32_t s = v->order[i], found = -1, rank = pccl_verify_rank(v, (size_t)s);
     const polyccl_step *step = &plan->step[s];
@@ -109,15 +115,15 @@ static void sweep(const pccl_verify *v, int32_t tb, int32_t *last) {
 }
 
 /* query[open[i]] for all i, of which the first that is not so. */
-static polyccl_result sweep_open(const pccl_verify *v, const pccl_reach_query *query, size_t *open, size_t count,
-                                 size_t *failed) {
+static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t *open, size_t count, size_t *failed) {
+  const pccl_verify *v = r->v;
   int32_t *last = pccl_array(v->plan->steps, sizeof *last);
   if (last == NULL) {
     return pccl_no_memory("the verifier");
   }
-  while (count > 0) {
+  while (count > 0 && !exhausted(r)) {
     int32_t tb = v->step_tb[query[open[0]].before];
-    sweep(v, tb, last);
+    sweep(r, tb, last);
     size_t left = 0;
     for (size_t i = 0; i < count; i++) {
       const pccl_reach_query *q = &query[open[i]];
@@ -130,7 +136,12 @@ static polyccl_result sweep_open(const pccl_verify *v, const pccl_reach_query *q
     count = left;
   }
   free(last);
-  return POLYCCL_SUCCESS;
+  if (count == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  return pccl_fail(POLYCCL_ERROR_LIMIT,
+                   "what orders the steps goes through other ranks, by more ways than the verifier "
+                   "follows; waits within the rank would say it directly");
 }
 
 static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t count, size_t *open, size_t *failed) {
@@ -144,23 +155,7 @@ static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t
       case NO_MEMORY: return pccl_no_memory("the verifier");
     }
   }
-  return opens > 0 ? sweep_open(r->v, query, open, opens, failed) : POLYCCL_SUCCESS;
-}
-
-polyccl_result pccl_verify_reach(const pccl_verify *v, const pccl_reach_query *query, size_t count, size_t *failed) {
-  if (count == 0) {
-    *failed = 0;
-    return POLYCCL_SUCCESS;
-  }
-  reach r = {.v = v, .seen = pccl_zeroed(v->plan->tbs, sizeof(int32_t))};
-  size_t *open = pccl_array(count, sizeof *open);
-  polyccl_result result =
-      r.seen == NULL || open == NULL ? pccl_no_memory("the verifier") : answer_all(&r, query, count, open, failed);
-  free(r.seen);
-  free(open);
-  pccl_vec_free(&r.stack);
-  pccl_vec_free(&r.dirty);
-  return result;
+  return opens > 0 ? sweep_open(r, query, open, opens, failed) : POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
@@ -172,6 +167,17 @@ polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
   made->v = v;
   *opened = made;
   return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_reach_ask_all(pccl_reach *r, const pccl_reach_query *query, size_t count, size_t *failed) {
+  *failed = count;
+  if (count == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  size_t *open = pccl_array(count, sizeof *open);
+  polyccl_result result = open == NULL ? pccl_no_memory("the verifier") : answer_all(r, query, count, open, failed);
+  free(open);
+  return result;
 }
 
 polyccl_result pccl_reach_ask(pccl_reach *r, int32_t before, int32_t after, bool *certain) {
