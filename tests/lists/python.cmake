@@ -8,6 +8,7 @@ set(python_environment
     "PYTHONPATH=${PROJECT_SOURCE_DIR}/python"
     "PYTHONDONTWRITEBYTECODE=1"
     "POLYCCL_LIBRARY=$<TARGET_FILE:polyccl>"
+    "POLYCCL_COMMAND=$<TARGET_FILE:polyccl_tool>"
     "POLYCCL_LAYOUT=$<TARGET_FILE:python_layout>")
 if(POLYCCL_SANITIZE MATCHES "address")
   # An interpreter without ASan must load its runtime first, and never frees everything itself.

@@ -208,6 +208,28 @@ class Topologies(unittest.TestCase):
             t.Topology("switch", [[0]], [([0], [0], 0, "dead")])
 
 
+COMMAND = os.environ.get("POLYCCL_COMMAND")
+
+
+@unittest.skipUnless(COMMAND, "POLYCCL_COMMAND names no polyccl command")
+class Data(unittest.TestCase):
+    """What scripts print runs, and moves every element to its place."""
+
+    def test_plans_run(self):
+        for script, *args in (("ring.py", "3", "--protocol", "LL"), ("manual_ring.py", "2", "2"), ("two_step.py",),
+                              ("inplace.py", "allgather_inplace"), ("custom.py", "next", "detour"),
+                              ("custom.py", "sum", "0")):
+            with self.subTest(script, args=args), tempfile.TemporaryDirectory() as folder:
+                made = run(script, *args, options=["--format", "plan" if script == "custom.py" else "xml"])
+                self.assertEqual(made.returncode, 0, made.stderr)
+                path = os.path.join(folder, "plan")
+                pathlib.Path(path).write_text(made.stdout)
+                ran = subprocess.run([COMMAND, "run", path, "--size", "12k", "--iters", "1"], capture_output=True,
+                                     text=True, timeout=60)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertIn("# Out of bounds values : 0 OK", ran.stdout)
+
+
 PUBLIC = os.environ.get("POLYCCL_MSCCL_TOOLS")
 
 
