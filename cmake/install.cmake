@@ -2,6 +2,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS polyccl EXPORT polyccl-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/polyccl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/algorithms DESTINATION ${CMAKE_INSTALL_DATADIR}/polyccl)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN *.1)
 install(EXPORT polyccl-targets NAMESPACE polyccl:: FILE polyccl-config.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/polyccl)
 write_basic_package_version_file(polyccl-config-version.cmake COMPATIBILITY SameMinorVersion)

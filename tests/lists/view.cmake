@@ -18,6 +18,8 @@ if(Python3_FOUND)
   add_test(NAME run_trace COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/run_trace.py
                                   $<TARGET_FILE:polyccl_tool> ${PROJECT_SOURCE_DIR})
   set_tests_properties(run_trace PROPERTIES TIMEOUT 200)
+  add_test(NAME manual COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/manual.py
+                               $<TARGET_FILE:polyccl_tool> ${PROJECT_SOURCE_DIR})
   # The page in a browser; prints how long a redraw takes, leaves screenshots in the build folder.
   add_test(NAME view_browser COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/browser.py
                                      $<TARGET_FILE:polyccl_tool> ${CMAKE_CURRENT_BINARY_DIR}/view)
