@@ -37,6 +37,10 @@ static inline size_t run_pitch(polyccl_protocol protocol, size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+static inline size_t tile_elements(const pccl_prepared *p, const pccl_prepared_step *step, uint64_t batch) {
+  return p->batches == 1 ? step->len : pccl_least(p->tile, step->len - batch * p->tile);
+}
+
 /* Other steps of this rank that must have ended, for this micro-batch. */
 static inline bool waits_ended(const pccl_prepared *p, const pccl_tb_state *tb, const pccl_prepared_step *step) {
   for (uint32_t i = 0; i < step->waits; i++) {
@@ -333,7 +337,7 @@ static inline bool try_step(mode how, call *c, const pccl_prepared_tb *block, pc
     return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_BLOCK);
   }
   size_t start = p->batches == 1 ? 0 : tb->batch * p->tile;
-  size_t n = p->batches == 1 ? step->len : pccl_least(p->tile, step->len - start);
+  size_t n = tile_elements(p, step, tb->batch);
   if (step->recv != NULL &&
       !message_arrived(how.protocol, p, tb, step, run_pitch(how.protocol, n * p->element) * step->runs)) {
     return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_DATA);
@@ -425,25 +429,32 @@ static void announce(call *c) {
   }
 }
 
+/* What a step that cannot run lacks: its message, or a slot (or the peer's buffers) for what it sends; NULL: neither.
+ */
+static const pccl_end *lacks(const pccl_prepared *p, pccl_tb_state *tb, const pccl_prepared_step *step) {
+  polyccl_protocol protocol = p->plan->protocol;
+  size_t bytes = run_pitch(protocol, tile_elements(p, step, tb->batch) * p->element) * step->runs;
+  if (step->recv != NULL && !message_arrived(protocol, p, tb, step, bytes)) {
+    return step->recv;
+  }
+  return step->send;
+}
+
 /* Whom the call waits for: the first thread block that waits for another rank. */
 static int describe(const call *c, char *text, size_t length) {
   const pccl_prepared *p = c->p;
   for (uint32_t t = 0; t < p->plan->tbs; t++) {
-    const pccl_tb_state *tb = &p->state[t];
+    pccl_tb_state *tb = &p->state[t];
     const pccl_prepared_step *step = tb->ended ? NULL : &p->tb[t].step[tb->step];
-    if (step == NULL || !waits_ended(p, tb, step) || (step->recv == NULL && step->send == NULL)) {
-      continue;
+    const pccl_end *end = step != NULL && waits_ended(p, tb, step) ? lacks(p, tb, step) : NULL;
+    if (end != NULL) {
+      snprintf(text, length,
+               "rank %d (thread block %u, step %u %s, micro-batch %llu of %llu, %s channel %d, plan \"%s\")", end->peer,
+               t, tb->step, polyccl_step_op_name((polyccl_step_op)step->op), (unsigned long long)tb->batch,
+               (unsigned long long)p->batches, end == step->recv ? "message on" : "free slot on", end->channel,
+               p->plan->name);
+      return end->peer;
     }
-    bool receives = step->recv != NULL;
-    if (receives && step->send != NULL && p->plan->protocol == POLYCCL_SIMPLE) {
-      receives = step->recv->cached <= step->recv->count;
-    }
-    const pccl_end *end = receives ? step->recv : step->send;
-    snprintf(text, length,
-             "rank %d (thread block %u, step %u %s, micro-batch %llu of %llu, %s channel %d, plan \"%s\")", end->peer,
-             t, tb->step, polyccl_step_op_name((polyccl_step_op)step->op), (unsigned long long)tb->batch,
-             (unsigned long long)p->batches, receives ? "message on" : "free slot on", end->channel, p->plan->name);
-    return end->peer;
   }
   const pccl_end *lent = still_lent(c);
   if (lent != NULL) {
@@ -464,18 +475,19 @@ static polyccl_result give_up(call *c) {
   return pccl_segment_abort_error(header);
 }
 
-/* A rank that has left will send nothing more; what it had sent was looked for in the round before. */
+/* A rank that has left will send and take nothing more. What it did before is visible once it is seen to have left, so
+ * what is lacking in a round after that stays so. */
 static polyccl_result check_left(call *c) {
   pccl_segment_header *header = c->comm->segment->header;
   char whom[160];
   int peer = describe(c, whom, sizeof whom);
-  if (peer >= 0 && atomic_load_explicit(&header->cell[peer].state, memory_order_acquire) == PCCL_RANK_LEFT &&
-      !one_round(c) && (c->running > 0 || still_lent(c) != NULL)) {
-    pccl_segment_abort(header, POLYCCL_ERROR_REMOTE, "rank %d left the communicator; rank %d waits for %s", peer,
-                       c->comm->rank, whom);
-    return pccl_segment_abort_error(header);
+  if (peer < 0 || atomic_load_explicit(&header->cell[peer].state, memory_order_acquire) != PCCL_RANK_LEFT ||
+      one_round(c) || (c->running == 0 && still_lent(c) == NULL) || describe(c, whom, sizeof whom) != peer) {
+    return POLYCCL_SUCCESS;
   }
-  return POLYCCL_SUCCESS;
+  pccl_segment_abort(header, POLYCCL_ERROR_REMOTE, "rank %d left the communicator; rank %d waits for %s", peer,
+                     c->comm->rank, whom);
+  return pccl_segment_abort_error(header);
 }
 
 static polyccl_result loop(call *c) {
