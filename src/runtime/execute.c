@@ -466,12 +466,34 @@ static int describe(const call *c, char *text, size_t length) {
   return -1;
 }
 
+/* Follows who waits for whom to the rank that holds up all. */
+static void describe_chain(const call *c, int peer, char *text, size_t length) {
+  pccl_segment_header *header = c->comm->segment->header;
+  text[0] = '\0';
+  int last = peer;
+  size_t used = 0;
+  for (int hops = 0; last >= 0 && hops < c->comm->ranks && used < length - 1; hops++) {
+    int next = atomic_load(&header->cell[last].awaits) - 1;
+    if (next < 0) {
+      snprintf(text + used, length - used, "; rank %d waits for nobody", last);
+      return;
+    }
+    used +=
+        (size_t)snprintf(text + used, length - used, "%s rank %d", hops == 0 ? "; it waits for" : ", that for", next);
+    if (next == c->comm->rank) {
+      return;
+    }
+    last = next;
+  }
+}
+
 static polyccl_result give_up(call *c) {
   pccl_segment_header *header = c->comm->segment->header;
-  char whom[160];
-  describe(c, whom, sizeof whom);
-  pccl_segment_abort(header, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s for %s", c->comm->rank,
-                     (unsigned long long)(c->comm->timeout_ns / 1000000000u), whom);
+  char whom[160], chain[160];
+  int peer = describe(c, whom, sizeof whom);
+  describe_chain(c, peer, chain, sizeof chain);
+  pccl_segment_abort(header, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s for %s%s", c->comm->rank,
+                     (unsigned long long)(c->comm->timeout_ns / 1000000000u), whom, chain);
   return pccl_segment_abort_error(header);
 }
 
@@ -481,6 +503,7 @@ static polyccl_result check_left(call *c) {
   pccl_segment_header *header = c->comm->segment->header;
   char whom[160];
   int peer = describe(c, whom, sizeof whom);
+  atomic_store_explicit(&c->comm->cell->awaits, peer + 1, memory_order_relaxed);
   if (peer < 0 || atomic_load_explicit(&header->cell[peer].state, memory_order_acquire) != PCCL_RANK_LEFT ||
       one_round(c) || (c->running == 0 && still_lent(c) == NULL) || describe(c, whom, sizeof whom) != peer) {
     return POLYCCL_SUCCESS;

@@ -27,6 +27,7 @@ polyccl_result pccl_look_at_peers(polyccl_comm *comm);
 static inline void pccl_busy(polyccl_comm *comm, pccl_patience *patience) {
   if (patience->armed) {
     atomic_store_explicit(&comm->cell->sleeping, 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->cell->awaits, 0, memory_order_relaxed);
   }
   *patience = (pccl_patience){0};
 }

@@ -19,7 +19,7 @@ enum {
   PCCL_LINE = 128, /* two cache lines: what x86 prefetches together, and one line of some Arm */
   PCCL_COOKIE_BYTES = 16,
   PCCL_DIRECTORY_ENTRIES = 1 << 17,
-  PCCL_REASON_BYTES = 200,
+  PCCL_REASON_BYTES = 400,
   PCCL_EXTENT_BYTES = 16 << 20,
   PCCL_CPU_WORDS = 16
 };
@@ -38,6 +38,7 @@ typedef struct pccl_rank_cell {
   /* The doorbell: others ring when they have written something for this rank and it sleeps. */
   alignas(PCCL_LINE) _Atomic uint32_t sleeping;
   _Atomic uint32_t bell;
+  _Atomic int32_t awaits; /* 1 + the rank that this one has waited for a while; 0: none */
   /* The buffers of the running call; valid for call number `call`. */
   alignas(PCCL_LINE) _Atomic uint64_t call;
   pccl_reference buffer[PCCL_CALL_BUFFERS];

@@ -88,7 +88,7 @@ static void stopped_rank_runs_out_of_time(void **state) {
   pid_t launcher = fork();
   if (launcher == 0) {
     story s = {plan, STOPS, 1};
-    alarm(20);
+    alarm(20); /* a launcher that waits for ever */
     _exit(pccl_launch_processes(3, doomed, &s) == POLYCCL_SUCCESS ? 0
           : strstr(polyccl_last_error(), "rank 1") != NULL        ? 7
                                                                   : 1);
