@@ -5,6 +5,7 @@
 
 #include <polyccl/language.h>
 
+#include "program/collective.h"
 #include "program_args.h"
 #include "tools.h"
 
@@ -29,8 +30,17 @@ static int check(const pccl_program_args *args) {
   printf("instances   %d\n", config->instances);
   printf("steps       %zu (%zu between ranks)\n", summary.operations, summary.remote);
   printf("hops        %d\n", summary.longest);
-  printf("identical   %s\n",
-         summary.identical ? "yes (every rank gets the same bits)" : "no (ranks reduce in different orders)");
+  if (config->min_bytes > 0 || config->max_bytes > 0) {
+    printf("bytes       from %zu", config->min_bytes);
+    if (config->max_bytes > 0) {
+      printf(" to %zu", config->max_bytes);
+    }
+    printf("\n");
+  }
+  if (pccl_collective_reduces(config->collective) && config->collective != POLYCCL_CUSTOM) {
+    printf("identical   %s\n",
+           summary.identical ? "yes (every rank gets the same bits)" : "no (ranks reduce in different orders)");
+  }
   polyccl_program_destroy(program);
   return PCCL_EXIT_OK;
 }

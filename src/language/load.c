@@ -112,6 +112,9 @@ static polyccl_result run_text(pccl_loader *loader, const char *name, const char
 }
 
 static polyccl_result run_file(pccl_loader *loader, const char *path) {
+  if (path == NULL || (loader->given == NULL && loader->given_count > 0)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a program needs a path, and parameters where their count is not 0");
+  }
   char *text = NULL;
   size_t length = 0;
   PCCL_TRY(pccl_read_file(path, MOST_SCHEDULE, &text, &length));

@@ -202,6 +202,7 @@ static int safe_print(lua_State *lua) {
   for (int i = 1; i <= count; i++) {
     size_t length = 0;
     const char *text = luaL_tolstring(lua, i, &length);
+    pccl_sandbox_charge(lua, length); /* a terminal is slower than Lua */
     if (i > 1) {
       fputc('\t', stderr);
     }

@@ -64,3 +64,53 @@ for r = 0, 2 do
     assert(text(at:destinations()) == r .. "." .. c)
   end
 end
+
+--- case: destinations in every collective
+-- param: kind=allreduce
+-- expect: right
+local function text(list)
+  local out = {}
+  for _, pair in ipairs(list) do out[#out + 1] = pair[1] .. "." .. pair[2] end
+  return table.concat(out, " ")
+end
+assert(param("kind", "") == "allreduce")
+allreduce { ranks = 2, chunks = 2, inplace = true }
+assert(text(chunk(1, input, 1):destinations()) == "0.1 1.1")
+assert(not pcall(function() chunk(0, input, 0):origins(1) end))
+for c = 0, 1 do
+  local sum = chunk(0, input, c):reduce(chunk(1, input, c))
+  assert(text(sum:origins()) == "0." .. c .. " 1." .. c and text(sum:destinations()) == "0." .. c .. " 1." .. c)
+  sum:copy(1)
+end
+
+--- case: destinations of an AllToAll, an AllGather's place in the output, mixed sums
+-- expect: right
+alltoall { ranks = 3, chunks = 2 }
+local function text(list)
+  local out = {}
+  for _, pair in ipairs(list) do out[#out + 1] = pair[1] .. "." .. pair[2] end
+  return table.concat(out, " ")
+end
+for r = 0, 2 do
+  for c = 0, 5 do
+    local at = chunk(r, input, c)
+    local goal = at:destinations()
+    assert(#goal == 1 and text(goal) == (c // 2) .. "." .. (2 * r + c % 2))
+    at:copy(goal[1][1], output, goal[1][2])
+  end
+end
+
+--- case: destinations that a custom collective declares
+-- expect: right
+custom {
+  ranks = 3, chunks = 2,
+  post = function(rank, c) if c == 0 and rank > 0 then return { { 0, 0 }, { 0, 1 } } end end,
+}
+local a, b = chunk(0, input, 0), chunk(0, input, 1)
+assert(#a:destinations() == 2 and a:destinations()[1][1] == 1 and a:destinations()[2][1] == 2)
+assert(#chunk(1, input, 0):destinations() == 0)
+local sum = a:reduce(b)
+assert(#sum:destinations() == 2 and #sum:origins() == 2)
+assert(not pcall(a.origins, a)) -- stale
+sum:copy(1, output, 0)
+sum:copy(2, output, 0)

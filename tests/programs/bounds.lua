@@ -117,7 +117,7 @@ chunk(0, input, 0):copy(0, output, 0)
 -- expect error: bounds.lua: C stack overflow (nested too deeply)
 local deep = {{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
 
---- case: printing costs as well
+--- case: making text costs as well
 -- env: POLYCCL_LUA_INSTRUCTIONS=1m
 -- expect error: bounds.lua:123: the program ran more than
 while true do tostring({}) end
@@ -141,3 +141,10 @@ custom { ranks = 2, post = function() while true do end end }
 -- env: POLYCCL_LUA_INSTRUCTIONS=1m
 -- expect error: bounds.lua:143: the program needs more than 4294967296 bytes
 custom { ranks = 60000, chunks = 10000, post = function() end }
+
+--- case: printing costs by the byte
+-- env: POLYCCL_LUA_INSTRUCTIONS=100k
+-- expect error: bounds.lua:150: the program ran more than
+local text = ("."):rep(40000)
+for _ = 1, 3 do print(text:sub(1, 1)) end
+print(text .. text .. text)

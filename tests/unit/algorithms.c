@@ -162,6 +162,8 @@ static void unknown_and_repeated_parameters_are_named(void **state) {
   assert_int_equal(polyccl_program_load(FOLDER "/none.lua", NULL, 0, &program), POLYCCL_ERROR_INVALID);
   assert_non_null(strstr(polyccl_last_error(), "none.lua: cannot read: No such file or directory"));
   assert_int_equal(polyccl_program_load(FOLDER, NULL, 0, &program), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_program_load(NULL, NULL, 0, &program), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_program_load(FOLDER "/allreduce_ring.lua", NULL, 1, &program), POLYCCL_ERROR_INVALID);
   assert_null(program);
 }
 

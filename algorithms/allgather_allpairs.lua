@@ -1,0 +1,14 @@
+-- All-pairs AllGather: every rank sends its block straight to all others, one hop. The choice for small sizes.
+
+local routines = require "polyccl.routines"
+
+local n = param("ranks", 8, "number of ranks")
+
+allgather {
+  ranks = n,
+  inplace = true,
+  instances = param("instances", 1, "copies of the program, each on its part of the data"),
+  protocol = param("protocol", "Simple", "Simple, LL or LL128"),
+}
+
+routines.allpairs_allgather { ranks = routines.ranks(0, n), buffer = output }
