@@ -1,8 +1,14 @@
 """The package: plans as text and XML, proven, read back."""
 
+import contextlib
+import inspect
+import io
+import pathlib
 import unittest
 
 import polyccl
+
+DOCS = pathlib.Path(__file__).parent.parent.parent / "docs"
 
 
 def ring(ranks, skip=0, **options):
@@ -37,6 +43,16 @@ class Plans(unittest.TestCase):
         from_xml.verify()
         self.assertIn('minBytes="0"', plan.xml("azure"))
         self.fails("unknown plan format 'json'", plan.xml, "json")
+
+    def test_examples_of_the_documentation_run(self):
+        blocks = {"docs/python.md": (DOCS / "python.md").read_text(), "polyccl": inspect.getdoc(polyccl)}
+        for name, text in blocks.items():
+            lines = text.split("    import polyccl\n", 1)[1].splitlines()
+            end = next(i for i, line in enumerate(lines) if line and not line.startswith("    "))
+            printed = io.StringIO()
+            with self.subTest(name), contextlib.redirect_stdout(printed):
+                exec(inspect.cleandoc("import polyccl\n" + "\n".join(lines[:end])), {})
+            self.assertIn("polyccl-plan 1\n", printed.getvalue())
 
     def test_steps_say_what_moves(self):
         program = polyccl.Program("broadcast", 3, 1, inplace=True)
