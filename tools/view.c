@@ -203,8 +203,8 @@ static void add_simulation_facts(viewed *v, const view_args *args, const polyccl
   add_fact(v, "protocol", "%s", polyccl_protocol_name(s->protocol));
   add_fact(v, "micro-batches", "%d", s->micro_batches);
   add_fact(v, "time", "%.4g \xC2\xB5s", s->time);
-  add_fact(v, "algorithm bandwidth", "%.4g GB/s", s->algorithm);
-  add_fact(v, "bus bandwidth", "%.4g GB/s", s->bus);
+  add_fact(v, "algbw", "%.4g GB/s", s->algorithm);
+  add_fact(v, "busbw", "%.4g GB/s", s->bus);
 }
 
 static polyccl_result simulate_on(const view_args *args, const polyccl_topology *topology, viewed *v) {

@@ -25,3 +25,9 @@ if(Python3_FOUND)
                                      $<TARGET_FILE:polyccl_tool> ${CMAKE_CURRENT_BINARY_DIR}/view)
   set_tests_properties(view_browser PROPERTIES TIMEOUT 300 LABELS slow SKIP_RETURN_CODE 77)
 endif()
+
+# The pictures of docs/ are what docs/pictures/make.sh draws.
+add_test(NAME docs_pictures COMMAND bash -c "rm -rf $2 && mkdir -p $2 && $0 $1 $2 && for f in $2/*.svg; do cmp $f $3/$(basename $f) || exit 1; done"
+         ${PROJECT_SOURCE_DIR}/docs/pictures/make.sh $<TARGET_FILE:polyccl_tool> ${CMAKE_CURRENT_BINARY_DIR}/pictures
+         ${PROJECT_SOURCE_DIR}/docs/pictures)
+set_tests_properties(docs_pictures PROPERTIES TIMEOUT 60 LABELS slow)
