@@ -211,6 +211,16 @@ static bool take(machine *m, int32_t rank, const polyccl_step *step, const messa
   return true;
 }
 
+/* The call's reduction. */
+static uint64_t reduce(const machine *m, uint64_t a, uint64_t b) {
+  uint64_t x = a + b;
+  if (m->options.same_bits) { /* commutative still, but no longer associative */
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+  }
+  return x;
+}
+
 /* Computes the running step's result from what memory holds now. */
 static bool read_operands(machine *m, int32_t t) {
   const polyccl_thread_block *tb = &m->plan->tb[t];
@@ -228,13 +238,13 @@ static bool read_operands(machine *m, int32_t t) {
       if (!load(m, tb->rank, step->src_buf, step->src + i, batch, &other)) {
         return false;
       }
-      value.number += other.number;
+      value.number = w->in != NULL ? reduce(m, value.number, other.number) : other.number;
     }
     if (step->op == POLYCCL_STEP_REDUCE) {
       if (!load(m, tb->rank, step->dst_buf, step->dst + i, batch, &other)) {
         return false;
       }
-      value.number += other.number;
+      value.number = reduce(m, value.number, other.number);
     }
     value.held = true;
     w->result[i] = value;
@@ -491,6 +501,35 @@ static bool move(machine *m) {
   return false;
 }
 
+static bool check_outputs(machine *m) {
+  const polyccl_plan *p = m->plan;
+  for (int32_t r = 0; r < p->ranks; r++) {
+    for (int32_t k = 0; k < table_outputs(p); k++) {
+      for (int32_t b = 0; b < m->options.micro_batches; b++) {
+        uint64_t number;
+        const element *found = element_at(m, r, POLYCCL_BUF_OUTPUT, k, b);
+        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && table_wanted(p, m->options.seed, r, k, b, &number) &&
+            (!found->held || found->number != number)) {
+          return failed(m, INTERPRETER_WRONG, "rank %d output[%d] is wrong in micro-batch %d", r, k, b);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+static bool check_same_bits(machine *m) {
+  const polyccl_plan *p = m->plan;
+  for (int32_t r = 1; p->collective == POLYCCL_ALLREDUCE && r < p->ranks; r++) {
+    for (int32_t k = 0; k < table_outputs(p); k++) {
+      if (element_at(m, r, POLYCCL_BUF_OUTPUT, k, 0)->number != element_at(m, 0, POLYCCL_BUF_OUTPUT, k, 0)->number) {
+        return failed(m, INTERPRETER_WRONG, "rank %d output[%d] differs from rank 0's", r, k);
+      }
+    }
+  }
+  return true;
+}
+
 static bool check_end(machine *m) {
   const polyccl_plan *p = m->plan;
   for (size_t t = 0; t < p->tbs; t++) {
@@ -505,19 +544,7 @@ static bool check_end(machine *m) {
                     p->connection[c].dst);
     }
   }
-  for (int32_t r = 0; r < p->ranks; r++) {
-    for (int32_t k = 0; k < table_outputs(p); k++) {
-      for (int32_t b = 0; b < m->options.micro_batches; b++) {
-        uint64_t number;
-        const element *found = element_at(m, r, POLYCCL_BUF_OUTPUT, k, b);
-        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && table_wanted(p, m->options.seed, r, k, b, &number) &&
-            (!found->held || found->number != number)) {
-          return failed(m, INTERPRETER_WRONG, "rank %d output[%d] is wrong in micro-batch %d", r, k, b);
-        }
-      }
-    }
-  }
-  return true;
+  return m->options.same_bits ? check_same_bits(m) : check_outputs(m);
 }
 
 static void dispose(machine *m) {

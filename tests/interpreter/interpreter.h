@@ -22,6 +22,8 @@ typedef struct interpreter_options {
   int depth;         /* FIFO slots of each connection */
   int missing;       /* elements that a block lacks: its count is chunks x M - missing */
   uint64_t seed;     /* of the interleaving and of the numbers */
+  bool same_bits;    /* asks instead whether all ranks of an allreduce add in one order: numbers that show the order are
+                        added, and the ranks compared with one another */
 } interpreter_options;
 
 /* `why` gets one line unless the plan came right. */

@@ -55,6 +55,19 @@ static interpreter_options options_for(const settings *s, const polyccl_plan *pl
       .micro_batches = batches, .depth = depth, .seed = s->seed * 1000003u + (uint64_t)run + 1};
 }
 
+/* `identical` of the report is exact for an allreduce: the ranks' bits agree if and only if it says so. */
+static interpreter_outcome judge_bits(const settings *s, const polyccl_plan *plan, const polyccl_verify_report *report,
+                                      char *why, size_t size) {
+  interpreter_options options = options_for(s, plan, 0, report->fifo_depth);
+  options.same_bits = true;
+  interpreter_outcome outcome = interpret(plan, &options, why, size);
+  if (report->identical || plan->collective != POLYCCL_ALLREDUCE) {
+    return outcome;
+  }
+  snprintf(why, size, "all ranks have the same bits");
+  return outcome == INTERPRETER_WRONG ? INTERPRETER_RIGHT : INTERPRETER_WRONG;
+}
+
 /* The first outcome that is not right. */
 static interpreter_outcome judge(const settings *s, const polyccl_plan *plan, int runs, int depth, bool uneven,
                                  char *why, size_t size) {
@@ -102,7 +115,8 @@ static bool try_mutant(const settings *s, tally *t, const polyccl_plan *mutant, 
     return true;
   }
   t->accepted++;
-  if (judge(s, mutant, s->runs, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT) {
+  if (judge(s, mutant, s->runs, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT &&
+      judge_bits(s, mutant, &report, why, sizeof why) == INTERPRETER_RIGHT) {
     return true;
   }
   snprintf(verdict, sizeof verdict, "ACCEPTED AND WRONG: %s", why);
@@ -149,7 +163,8 @@ static bool try_file(const settings *s, tally *all, const char *path) {
   bool fine = polyccl_plan_verify(plan, &report) == POLYCCL_SUCCESS;
   if (!fine) {
     fprintf(stderr, "mutation: %s is refused: %s\n", path, polyccl_last_error());
-  } else if (judge(s, plan, s->runs, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT) {
+  } else if (judge(s, plan, s->runs, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT ||
+             judge_bits(s, plan, &report, why, sizeof why) != INTERPRETER_RIGHT) {
     fprintf(stderr, "mutation: %s is accepted and wrong: %s\n", path, why);
     fine = false;
   }
