@@ -278,15 +278,18 @@ static polyccl_result number_ranks(polyccl_topology *t) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result finish(polyccl_topology *t) {
+static polyccl_result finish(pccl_builder *builder) {
+  polyccl_topology *t = builder->topology;
+  pccl_map pairs = builder->pairs;
   PCCL_TRY(check_names(t));
   PCCL_TRY(number_ranks(t));
-  PCCL_TRY(pccl_routes_create(t, &t->routes));
+  builder->pairs = (pccl_map){0};
+  PCCL_TRY(pccl_routes_create(t, pairs, &t->routes));
   return pccl_routes_check(t);
 }
 
 polyccl_result pccl_builder_finish(pccl_builder *builder, polyccl_topology **topology) {
-  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish(builder->topology) : builder->result;
+  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish(builder) : builder->result;
   if (result == POLYCCL_SUCCESS) {
     *topology = builder->topology;
     builder->topology = NULL;

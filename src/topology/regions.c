@@ -25,6 +25,8 @@ static bool allocate(const polyccl_topology *t, struct pccl_routes *r) {
   r->in_first = pccl_zeroed(n + 2, sizeof(int32_t));
   r->out = pccl_array(m, sizeof(int32_t));
   r->in = pccl_array(m, sizeof(int32_t));
+  r->least_out = pccl_array(n, sizeof(uint64_t));
+  r->least_in = pccl_array(n, sizeof(uint64_t));
   r->pos = pccl_array(n, sizeof(int32_t));
   r->turn = pccl_zeroed(n, sizeof(int32_t));
   r->region = pccl_zeroed((size_t)t->machines + 1, sizeof *r->region);
@@ -33,14 +35,20 @@ static bool allocate(const polyccl_topology *t, struct pccl_routes *r) {
   r->entries = pccl_array(m, sizeof(int32_t));
   r->to = pccl_zeroed(n, sizeof *r->to);
   return r->cost != NULL && r->out_first != NULL && r->in_first != NULL && r->out != NULL && r->in != NULL &&
-         r->pos != NULL && r->turn != NULL && r->region != NULL && r->members != NULL && r->exits != NULL &&
-         r->entries != NULL && r->to != NULL;
+         r->least_out != NULL && r->least_in != NULL && r->pos != NULL && r->turn != NULL && r->region != NULL &&
+         r->members != NULL && r->exits != NULL && r->entries != NULL && r->to != NULL;
 }
 
 /* Links by their near node and by their far node, in the order of the links. */
 static void index_links(const polyccl_topology *t, struct pccl_routes *r) {
+  for (size_t i = 0; i < t->nodes; i++) {
+    r->least_out[i] = r->least_in[i] = PCCL_FAR;
+  }
   for (size_t i = 0; i < t->links; i++) {
-    r->cost[i] = link_cost(&t->link[i]);
+    uint64_t cost = r->cost[i] = link_cost(&t->link[i]);
+    uint64_t *out = &r->least_out[t->link[i].from], *in = &r->least_in[t->link[i].to];
+    *out = cost < *out ? cost : *out;
+    *in = cost < *in ? cost : *in;
     r->out_first[t->link[i].from + 2]++;
     r->in_first[t->link[i].to + 2]++;
   }
@@ -99,12 +107,14 @@ static void deal_turns(const polyccl_topology *t, struct pccl_routes *r) {
   }
 }
 
-polyccl_result pccl_routes_create(const polyccl_topology *topology, struct pccl_routes **routes) {
+polyccl_result pccl_routes_create(const polyccl_topology *topology, pccl_map pairs, struct pccl_routes **routes) {
   struct pccl_routes *r = pccl_zeroed(1, sizeof *r);
   if (r == NULL || pthread_mutex_init(&r->lock, NULL) != 0) {
     free(r);
+    pccl_map_free(&pairs);
     return pccl_no_memory("routes");
   }
+  r->pairs = pairs;
   if (!allocate(topology, r)) {
     pccl_routes_destroy(r, topology->nodes);
     return pccl_no_memory("routes");
@@ -124,6 +134,9 @@ void pccl_routes_destroy(struct pccl_routes *r, size_t nodes) {
     free(atomic_load_explicit(&r->to[i], memory_order_relaxed));
   }
   pthread_mutex_destroy(&r->lock);
+  pccl_map_free(&r->pairs);
+  free(r->least_out);
+  free(r->least_in);
   free(r->cost);
   free(r->out_first);
   free(r->in_first);

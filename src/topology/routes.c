@@ -112,6 +112,20 @@ static const uint64_t *distances(const polyccl_topology *t, int32_t target) {
   return table;
 }
 
+/* ---- links that are routes ---- */
+
+static int32_t find_link(const polyccl_topology *t, int32_t from, int32_t to) {
+  const uint64_t *link = pccl_map_get(&t->routes->pairs, (uint64_t)(uint32_t)from << 32 | (uint32_t)to);
+  return link != NULL ? (int32_t)*link : -1;
+}
+
+/* The link from `src` to `dst` if it costs no more than any two links: the quickest way, and no table is needed. */
+static int32_t sure_link(const polyccl_topology *t, int32_t src, int32_t dst) {
+  const struct pccl_routes *r = t->routes;
+  int32_t link = find_link(t, src, dst);
+  return link >= 0 && r->cost[link] <= r->least_out[src] + r->least_in[dst] ? link : -1;
+}
+
 /* ---- walking ---- */
 
 typedef struct walker {
@@ -138,8 +152,9 @@ static polyccl_result walk(walker *w, int32_t at, int32_t target) {
     return pccl_no_memory("routes");
   }
   while (at != target) {
-    int32_t equal = 0, chosen = -1;
-    for (int32_t i = r->out_first[at]; i < r->out_first[at + 1]; i++) {
+    int32_t equal = 0, chosen = find_link(t, at, target); /* the last link, if it is one of the best ways */
+    chosen = chosen >= 0 && r->cost[chosen] == distance[r->pos[at]] ? chosen : -1;
+    for (int32_t i = chosen >= 0 ? r->out_first[at + 1] : r->out_first[at]; i < r->out_first[at + 1]; i++) {
       int32_t link = r->out[i], next = t->link[link].to;
       if (pccl_region_of(t, next) != pccl_region_of(t, target) || distance[r->pos[next]] == PCCL_FAR) {
         continue;
@@ -287,7 +302,15 @@ static polyccl_result find_route(walker *w, int src_rank, int dst_rank, bool *fo
   int32_t src = t->rank[src_rank].node, dst = t->rank[dst_rank].node;
   w->salt = pccl_mix64((uint64_t)(uint32_t)src_rank << 32 | (uint32_t)dst_rank);
   *found = true;
+  if (src == dst) {
+    return POLYCCL_SUCCESS;
+  }
   if (t->node[src].machine == t->node[dst].machine) {
+    int32_t link = sure_link(t, src, dst);
+    if (link >= 0) {
+      take(w, link);
+      return POLYCCL_SUCCESS;
+    }
     const uint64_t *distance = distances(t, dst);
     if (distance == NULL) {
       return pccl_no_memory("routes");

@@ -27,6 +27,8 @@ struct pccl_routes {
   uint64_t *cost;                /* [links] */
   int32_t *out_first, *in_first; /* [nodes + 1]: each node's links in out[] and in[] */
   int32_t *out, *in;
+  pccl_map pairs;                     /* from, to -> link */
+  uint64_t *least_out, *least_in;     /* [nodes]: cost of the cheapest link that leaves, that comes in */
   int32_t *pos;                       /* [nodes]: place in its region */
   int32_t *turn;                      /* [nodes]: devices: place among its machine's; shares out equal ways */
   pccl_region *region;                /* [machines + 1]; the last lies between machines */
@@ -35,7 +37,8 @@ struct pccl_routes {
   pthread_mutex_t lock;               /* held while a table is made */
 };
 
-polyccl_result pccl_routes_create(const polyccl_topology *topology, struct pccl_routes **routes);
+/* Takes `pairs` (from << 32 | to -> link), also on failure. */
+polyccl_result pccl_routes_create(const polyccl_topology *topology, pccl_map pairs, struct pccl_routes **routes);
 void pccl_routes_destroy(struct pccl_routes *routes, size_t nodes);
 
 /* INVALID naming two ranks that have no way between them. */
