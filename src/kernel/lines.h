@@ -41,6 +41,15 @@ typedef struct pccl_ll128_line {
 static inline uint32_t pccl_ll_flag(uint64_t message) { return (uint32_t)message | 0x80000000u; }
 static inline uint64_t pccl_ll128_flag(uint64_t message) { return message + 1; }
 
+/* Asks for a line that will be written soon: when the reader has it, its way back is as long as that of a message. */
+static inline void pccl_will_write(const void *line) {
+#if defined(__x86_64__)
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 /* ---- LL ---- */
 
 static inline void pccl_ll_write(char *slot, size_t at, const void *src, size_t bytes, uint64_t message) {

@@ -3,9 +3,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "kernel/step.h"
 #include "plan/plan.h"
 #include "runtime/call_trace.h"
-#include "runtime/step.h"
+
 #include "runtime/wait.h"
 
 /* One call. */
@@ -195,7 +196,7 @@ typedef struct route {
 static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, const route *way, size_t start,
                              size_t n) {
   const pccl_prepared *p = c->p;
-  size_t e = p->element, pitch = run_pitch(how.protocol, n * e);
+  size_t e = p->arithmetic.element, pitch = run_pitch(how.protocol, n * e);
   pccl_move m = {.n = n};
   if (how.protocol != POLYCCL_SIMPLE) {
     m.in_number = step->recv != NULL ? step->recv->count : 0;
@@ -213,7 +214,7 @@ static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, 
     m.in = way->in;
     m.out = way->out;
     if (how.protocol != POLYCCL_SIMPLE) {
-      pccl_move_lines(how.protocol, c->comm->kernels, p, step->op, &m);
+      pccl_move_lines(how.protocol, &p->arithmetic, step->op, &m);
       continue;
     }
     m.in += m.at;
@@ -228,18 +229,20 @@ static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, 
       m.out = put ? way->out_base + run->far_dst + shift : NULL;
       m.out_n = put ? clip(run->far_dst_len, start, n) : 0;
     }
-    pccl_move_memory(c->comm->kernels, p, step->op, &m, how.references && way->out_way == PCCL_BY_PUT);
+    pccl_move_memory(&p->arithmetic, step->op, &m, how.references && way->out_way == PCCL_BY_PUT);
   }
 }
 
 static inline void publish(mode how, call *c, const pccl_prepared_step *step) {
-  if (c->p->stream) {
+  if (c->p->arithmetic.stream) {
     c->comm->kernels->stream_fence();
   }
   if (step->send != NULL) {
     step->send->count++;
     if (how.protocol == POLYCCL_SIMPLE) {
       atomic_store_explicit(&step->send->ring->tail, step->send->count, memory_order_release);
+    } else {
+      pccl_will_write(slot_of(c->p, step->send));
     }
     pccl_notify(c->comm, step->send->peer_cell);
   }
@@ -339,7 +342,7 @@ static inline bool try_step(mode how, call *c, const pccl_prepared_tb *block, pc
   size_t start = p->batches == 1 ? 0 : tb->batch * p->tile;
   size_t n = tile_elements(p, step, tb->batch);
   if (step->recv != NULL &&
-      !message_arrived(how.protocol, p, tb, step, run_pitch(how.protocol, n * p->element) * step->runs)) {
+      !message_arrived(how.protocol, p, tb, step, run_pitch(how.protocol, n * p->arithmetic.element) * step->runs)) {
     return blocked(how, c, block, tb, POLYCCL_TRACE_WAIT_DATA);
   }
   if (step->send != NULL && !has_credit(how.protocol, p, step->send)) {
@@ -433,7 +436,7 @@ static void announce(call *c) {
  */
 static const pccl_end *lacks(const pccl_prepared *p, pccl_tb_state *tb, const pccl_prepared_step *step) {
   polyccl_protocol protocol = p->plan->protocol;
-  size_t bytes = run_pitch(protocol, tile_elements(p, step, tb->batch) * p->element) * step->runs;
+  size_t bytes = run_pitch(protocol, tile_elements(p, step, tb->batch) * p->arithmetic.element) * step->runs;
   if (step->recv != NULL && !message_arrived(protocol, p, tb, step, bytes)) {
     return step->recv;
   }
@@ -549,8 +552,8 @@ static void divide_output(const call *c) {
   const pccl_prepared *p = c->p;
   const pccl_collective_spec *spec = &p->plan->spec;
   if (p->op == POLYCCL_AVG && p->plan->reduces && (spec->kind != POLYCCL_REDUCE || spec->root == c->comm->rank)) {
-    c->comm->kernels->divide[p->dtype](c->base[POLYCCL_BUF_OUTPUT], p->bytes[POLYCCL_BUF_OUTPUT] / p->element,
-                                       c->comm->ranks);
+    c->comm->kernels->divide[p->dtype](c->base[POLYCCL_BUF_OUTPUT],
+                                       p->bytes[POLYCCL_BUF_OUTPUT] / p->arithmetic.element, c->comm->ranks);
   }
 }
 

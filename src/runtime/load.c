@@ -9,7 +9,8 @@
 
 enum {
   LEAST_DEPTH = 4,
-  SIMPLE_RING = 20, /* log2 of bytes: a ring fills L2, slots pass through it */
+  LEAST_LINE_DEPTH = 16, /* the sender looks for credits once in so many messages */
+  SIMPLE_RING = 20,      /* log2 of bytes: a ring fills L2, slots pass through it */
   LL_RING = 17,
   LL128_RING = 19,
   LEAST_SLOT = 4096
@@ -98,7 +99,8 @@ static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *p
     }
     loaded->references = loaded->references || plan->step[i].flags != 0;
   }
-  int depth = log2_up((uint64_t)(fifo_depth > LEAST_DEPTH ? fifo_depth : LEAST_DEPTH));
+  int32_t wanted = plan->protocol == POLYCCL_SIMPLE ? LEAST_DEPTH : LEAST_LINE_DEPTH;
+  int depth = log2_up((uint64_t)(fifo_depth > wanted ? fifo_depth : wanted));
   int most = log2_up(comm->buffer_bytes / busiest + 1) - 1;
   int least = depth + log2_up((uint64_t)LEAST_SLOT);
   int chunks = depth + log2_up((uint64_t)loaded->largest * 256);

@@ -6,6 +6,7 @@
 #ifndef PCCL_RUNTIME_PLANS_H
 #define PCCL_RUNTIME_PLANS_H
 
+#include "kernel/step.h"
 #include "program/collective.h"
 #include "runtime/comm.h"
 
@@ -86,13 +87,11 @@ typedef struct pccl_prepared {
   polyccl_dtype dtype;
   polyccl_redop op;
 
-  size_t element; /* bytes */
-  size_t tile;    /* elements of a chunk per micro-batch */
+  pccl_arithmetic arithmetic;
+  size_t tile; /* elements of a chunk per micro-batch */
   uint64_t batches;
   uint32_t depth;
   size_t slot_bytes;
-  pccl_reduce_fn reduce;
-  bool stream;     /* results go past the cache */
   bool references; /* buffers are announced, slots begin with a note */
   size_t bytes[PCCL_BUFFERS];
   pccl_prepared_tb *tb;

@@ -251,14 +251,18 @@ static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_
   if (count % chunks != 0 && g.stride * g.element >= 4096) {
     g.stride = round_up(g.stride, ALIGNMENT);
   }
-  *p = (pccl_prepared){.plan = plan, .count = count, .dtype = dtype, .op = op, .element = g.element};
+  *p = (pccl_prepared){.plan = plan,
+                       .count = count,
+                       .dtype = dtype,
+                       .op = op,
+                       .arithmetic = {.kernels = comm->kernels, .element = g.element}};
   PCCL_TRY(size_buffers(&g, p));
   p->references = wants_references(plan, &g);
   PCCL_TRY(choose_tile(&g, p));
-  p->reduce = comm->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
+  p->arithmetic.reduce = comm->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
   size_t larger = p->bytes[POLYCCL_BUF_INPUT] > p->bytes[POLYCCL_BUF_OUTPUT] ? p->bytes[POLYCCL_BUF_INPUT]
                                                                              : p->bytes[POLYCCL_BUF_OUTPUT];
-  p->stream = larger >= STREAM_BYTES;
+  p->arithmetic.stream = larger >= STREAM_BYTES;
   return fill(comm, &g, p);
 }
 

@@ -57,7 +57,7 @@ static polyccl_result check_buffers(const polyccl_comm *comm, const pccl_prepare
     return pccl_fail(POLYCCL_ERROR_INVALID, "the receive buffer of %s is NULL",
                      polyccl_collective_name(plan->spec.kind));
   }
-  size_t block = p->count * p->element;
+  size_t block = p->count * p->arithmetic.element;
   bool inplace = is_in_place(&plan->spec, comm->rank, send, recv, block);
   if (plan->spec.inplace && send != NULL && recv != NULL && !inplace) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is in place, the buffers are not", plan->name);

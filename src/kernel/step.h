@@ -1,12 +1,23 @@
-/* What a step does with its message, per protocol: the data path of the executor. Private to execute.c, which makes one
- * loop per protocol of it. */
-#ifndef PCCL_RUNTIME_STEP_H
-#define PCCL_RUNTIME_STEP_H
+/* What a step does with its message, per protocol: the data path of every executor on a CPU, the interpreter
+ * (runtime/execute.c) and generated code. Inline and free of OS calls; who calls has made sure that the message is
+ * there and the slot is free, and tells the peer afterwards. */
+#ifndef PCCL_KERNEL_STEP_H
+#define PCCL_KERNEL_STEP_H
 
 #include <string.h>
 
+#include <polyccl/plan.h>
+
 #include "kernel/lines.h"
-#include "runtime/plans.h"
+#include "kernel/reduce.h"
+
+/* How the elements of a call are treated. */
+typedef struct pccl_arithmetic {
+  const pccl_kernels *kernels;
+  pccl_reduce_fn reduce;
+  size_t element; /* bytes */
+  bool stream;    /* results go past the cache; the caller ends with stream_fence */
+} pccl_arithmetic;
 
 /* One run of one micro-batch. Lengths in elements; a NULL place is not used. */
 typedef struct pccl_move {
@@ -21,12 +32,12 @@ typedef struct pccl_move {
 
 static inline size_t pccl_least(size_t a, size_t b) { return a < b ? a : b; }
 
-static inline void pccl_put_bytes(const pccl_kernels *k, bool stream, void *dst, const void *src, size_t bytes) {
+static inline void pccl_put_bytes(const pccl_arithmetic *p, bool stream, void *dst, const void *src, size_t bytes) {
   if (dst == src || dst == NULL) { /* by put: it is there already; by get: it stays where it is */
     return;
   }
   if (stream) {
-    k->stream_copy(dst, src, bytes);
+    p->kernels->stream_copy(dst, src, bytes);
   } else {
     memcpy(dst, src, bytes);
   }
@@ -35,59 +46,57 @@ static inline void pccl_put_bytes(const pccl_kernels *k, bool stream, void *dst,
 enum { PCCL_REDUCE_BLOCK = 8192 };
 
 /* dst = out = a + b through L1: each source read once, each destination written once. */
-static inline void pccl_reduce_blocks(const pccl_kernels *k, const pccl_prepared *p, bool stream_out, const char *a,
-                                      const char *b, size_t n, char *dst, size_t dst_n, char *out, size_t out_n) {
+static inline void pccl_reduce_blocks(const pccl_arithmetic *p, bool stream_out, const char *a, const char *b, size_t n,
+                                      char *dst, size_t dst_n, char *out, size_t out_n) {
   _Alignas(64) char block[PCCL_REDUCE_BLOCK];
   size_t e = p->element, most = PCCL_REDUCE_BLOCK / e;
   for (size_t i = 0; i < n; i += most) {
     size_t m = pccl_least(most, n - i);
     p->reduce(block, a + i * e, b + i * e, m);
     if (dst_n > i) {
-      pccl_put_bytes(k, p->stream, dst + i * e, block, pccl_least(m, dst_n - i) * e);
+      pccl_put_bytes(p, p->stream, dst + i * e, block, pccl_least(m, dst_n - i) * e);
     }
     if (out_n > i) {
-      pccl_put_bytes(k, stream_out, out + i * e, block, pccl_least(m, out_n - i) * e);
+      pccl_put_bytes(p, stream_out, out + i * e, block, pccl_least(m, out_n - i) * e);
     }
   }
 }
 
-static inline void pccl_reduce_into(const pccl_kernels *k, const pccl_prepared *p, char *dst, size_t n, const char *a,
-                                    const char *b) {
+static inline void pccl_reduce_into(const pccl_arithmetic *p, char *dst, size_t n, const char *a, const char *b) {
   if (p->stream && dst != a && dst != b) {
-    pccl_reduce_blocks(k, p, false, a, b, n, dst, n, NULL, 0);
+    pccl_reduce_blocks(p, false, a, b, n, dst, n, NULL, 0);
   } else {
     p->reduce(dst, a, b, n);
   }
 }
 
 /* Messages that stand in memory: slots of the Simple protocol, or the peer's buffers. `far`: out is a peer's buffer. */
-static inline void pccl_move_memory(const pccl_kernels *k, const pccl_prepared *p, uint8_t op, const pccl_move *m,
-                                    bool far) {
+static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const pccl_move *m, bool far) {
   size_t e = p->element;
   bool stream_out = far && p->stream;
   switch (op) {
-    case POLYCCL_STEP_SEND: pccl_put_bytes(k, stream_out, m->out, m->src, pccl_least(m->src_n, m->out_n) * e); break;
-    case POLYCCL_STEP_RECV: pccl_put_bytes(k, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e); break;
+    case POLYCCL_STEP_SEND: pccl_put_bytes(p, stream_out, m->out, m->src, pccl_least(m->src_n, m->out_n) * e); break;
+    case POLYCCL_STEP_RECV: pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e); break;
     case POLYCCL_STEP_RCS:
-      pccl_put_bytes(k, stream_out, m->out, m->in, pccl_least(m->in_n, m->out_n) * e);
-      pccl_put_bytes(k, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e);
+      pccl_put_bytes(p, stream_out, m->out, m->in, pccl_least(m->in_n, m->out_n) * e);
+      pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e);
       break;
     case POLYCCL_STEP_RRC:
-      pccl_reduce_into(k, p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in);
+      pccl_reduce_into(p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in);
       break;
     case POLYCCL_STEP_RRCS: {
       size_t n = pccl_least(m->src_n, m->in_n);
       if (m->out == NULL) {
-        pccl_reduce_into(k, p, m->dst, pccl_least(n, m->dst_n), m->src, m->in);
+        pccl_reduce_into(p, m->dst, pccl_least(n, m->dst_n), m->src, m->in);
       } else {
-        pccl_reduce_blocks(k, p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n);
+        pccl_reduce_blocks(p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n);
       }
       break;
     }
     case POLYCCL_STEP_RRS: {
       size_t n = pccl_least(pccl_least(m->src_n, m->in_n), m->out_n);
       if (stream_out) {
-        pccl_reduce_blocks(k, p, true, m->src, m->in, n, NULL, 0, m->out, n);
+        pccl_reduce_blocks(p, true, m->src, m->in, n, NULL, 0, m->out, n);
       } else {
         p->reduce(m->out, m->src, m->in, n);
       }
@@ -96,7 +105,7 @@ static inline void pccl_move_memory(const pccl_kernels *k, const pccl_prepared *
     case POLYCCL_STEP_COPY: {
       size_t bytes = pccl_least(m->src_n, m->dst_n) * e;
       if (p->stream) {
-        k->stream_copy(m->dst, m->src, bytes);
+        p->kernels->stream_copy(m->dst, m->src, bytes);
       } else {
         memmove(m->dst, m->src, bytes);
       }
@@ -133,11 +142,11 @@ static inline void pccl_read_lines(polyccl_protocol protocol, const char *slot, 
 }
 
 /* Messages in lines: `in` and `out` are slots. */
-static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_kernels *k, const pccl_prepared *p, uint8_t op,
+static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_arithmetic *p, uint8_t op,
                                    const pccl_move *m) {
   size_t e = p->element, bytes = m->n * e;
   if (op == POLYCCL_STEP_COPY || op == POLYCCL_STEP_REDUCE) {
-    pccl_move_memory(k, p, op, m, false);
+    pccl_move_memory(p, op, m, false);
     return;
   }
   if (op == POLYCCL_STEP_SEND) {
