@@ -1,4 +1,5 @@
 /* polyccl verify: what is proved of a plan from anywhere. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,5 +44,9 @@ int pccl_tool_verify(int argc, char **argv) {
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }
-  return fflush(stdout) == 0 ? PCCL_EXIT_OK : PCCL_EXIT_FAILED;
+  if (fflush(stdout) != 0) {
+    fprintf(stderr, "polyccl verify: cannot write the report: %s\n", strerror(errno));
+    return PCCL_EXIT_FAILED;
+  }
+  return PCCL_EXIT_OK;
 }
