@@ -136,6 +136,7 @@ static void close_loader(pccl_loader *loader) {
   }
   pccl_vec_free(&loader->asked);
   polyccl_program_destroy(loader->program);
+  free(loader->module);
   free(loader->folder);
 }
 

@@ -20,6 +20,7 @@ typedef struct pccl_loader {
   char declared[PCCL_SANDBOX_PATH]; /* where that was, "file:line" */
   char name[128];                   /* of the program, where it gives itself none: the file's without its ending */
   char prefix[PCCL_SANDBOX_PATH];   /* the path up to the file's name, for messages about helpers */
+  char *module;                     /* text of the module that is being compiled, or NULL */
   char *folder;                     /* real path of the program's folder; NULL: require finds built-in modules only */
   /* For a reference's methods and fields without a look-up by name (reference.c). */
   const void *ref_metatable, *buffer_metatable;

@@ -364,9 +364,9 @@ static int scratch(lua_State *lua) {
     return pccl_lua_fail(lua, "scratch: \"%s\" is the name of another buffer", name);
   }
   no_more(lua, 1, "scratch");
-  /* A place per rank and name: names made in a loop are a mistake that would eat the memory. */
   int id = 0;
   pccl_lua_check(lua, polyccl_program_scratch(program, name, &id), false);
+  pccl_sandbox_charge(lua, (uint64_t)id); /* names are compared one by one */
   lua_rawgetp(lua, LUA_REGISTRYINDEX, buffer_name);
   if (lua_rawgeti(lua, -1, id) == LUA_TNIL) {
     pccl_sandbox_account(lua, 32 * (size_t)polyccl_program_get_config(program)->ranks + 128);

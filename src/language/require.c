@@ -125,13 +125,14 @@ static void load_file(lua_State *lua, const char *name) {
     pccl_lua_fail(lua, "require: there is no module \"%s\" (%s %s)", name, shown,
                   outside ? "leads out of the program's folder" : "is not a file");
   }
-  char *text = NULL;
   size_t length = 0;
-  polyccl_result result = pccl_read_file(real, MOST_SOURCE, &text, &length);
+  /* Held by the loader, since Lua may raise while it compiles. */
+  polyccl_result result = pccl_read_file(real, MOST_SOURCE, &loader->module, &length);
   free(real);
   pccl_lua_check(lua, result, false);
-  bool ok = pccl_load_text(lua, shown, text, length);
-  free(text);
+  bool ok = pccl_load_text(lua, shown, loader->module, length);
+  free(loader->module);
+  loader->module = NULL;
   if (!ok) {
     lua_error(lua);
   }

@@ -88,7 +88,7 @@ static _Noreturn void stop(lua_State *lua, pccl_stop why) {
   box->stop = why;
   lua_pushliteral(lua, "stopped");
   lua_error(lua);
-  abort(); /* not reached: lua_error does not return, but is not declared so */
+  __builtin_unreachable(); /* lua_error does not return, but is not declared so */
 }
 
 void pccl_sandbox_string(lua_State *lua, size_t length) {
