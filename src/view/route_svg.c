@@ -119,9 +119,15 @@ static void draw_key(const drawing *d, double y) {
   double x = 14 + pccl_picture_legend(d->svg, 14, y, ops, 0);
   pccl_svg_rect(d->svg, x, y - 10, 14, 12, 2, (pccl_svg_style){.stroke = "#111827", .width = 2});
   pccl_svg_text(d->svg, x + 20, y, (pccl_svg_font){.size = 12}, "in the output");
-  pccl_svg_line(d->svg, x + 112, y - 4, x + 142, y - 4,
-                (pccl_svg_style){.stroke = "#4b5563", .width = 1.3, .dash = "4 2.5"});
-  pccl_svg_text(d->svg, x + 148, y, (pccl_svg_font){.size = 12}, "inside the rank");
+  bool local = false;
+  for (size_t i = 0; i < d->route.legs.len; i++) {
+    local |= !d->route.legs.data[i].message;
+  }
+  if (local) {
+    pccl_svg_line(d->svg, x + 112, y - 4, x + 142, y - 4,
+                  (pccl_svg_style){.stroke = "#4b5563", .width = 1.3, .dash = "4 2.5"});
+    pccl_svg_text(d->svg, x + 148, y, (pccl_svg_font){.size = 12}, "inside the rank");
+  }
 }
 
 static polyccl_result draw(drawing *d, int chunk) {

@@ -164,12 +164,78 @@ def check_page(case, label, rows, show=None):
     check_between("boxes looked at when zoomed in", results["redraw"][-1]["looked"], 1, 40 * results["redraw"][-1]["rows"])
 
 
+BOTH = """
+(function () {
+  const {view, page} = window.polyccl, buttons = [...document.querySelectorAll("#sources button")], seen = [];
+  const canvas = document.querySelector("#lanes canvas");
+  const look = () => {
+    const stats = window.polyccl.redraw(), boxes = view.shown.map(t => window.polyccl.boxRect(t, 0));
+    const pixels = boxes.map(b => [...canvas.getContext("2d").getImageData(Math.round(b.x + b.width * 0.9), Math.round(b.y + 2), 1, 1).data].slice(0, 3));
+    seen.push({shown: view.shown.map(t => t.source), looked: stats.looked, boxes, pixels, spends: document.querySelectorAll(".spend").length});
+  };
+  window.polyccl.setSpan(page.traces[0].record.begin[0] - 1, page.traces[0].record.end[0] + 1);
+  look();
+  for (const button of buttons) {
+    button.click();
+    window.polyccl.setSpan(page.traces[0].record.begin[0] - 1, page.traces[0].record.end[0] + 1);
+    look();
+  }
+  const out = document.createElement("script");
+  out.type = "application/json";
+  out.id = "results";
+  out.textContent = JSON.stringify({buttons: buttons.map(b => b.innerText), pressed: buttons.map(b => b.getAttribute("aria-pressed")), seen, counts: page.traces.map(t => t.kind.length),
+                                    paint: page.ops[page.traces[0].kind[0]].light});
+  document.body.append(out);
+})();
+"""
+
+
+def check_both(browser, tool, folder):
+    """A simulation beside a trace of itself that runs half as fast."""
+    ring = os.path.join(HERE, "..", "..", "algorithms", "allreduce_ring.lua")
+    simulate = [ring, "-p", "ranks=4", "--topology", "fully:4", "--size", "256k"]
+    with tempfile.TemporaryDirectory() as temporary:
+        path = os.path.join(temporary, "both")
+        subprocess.run([tool, "view", *simulate, "--trace", path + ".json"], check=True)
+        with open(path + ".json", encoding="utf-8") as file:
+            trace = json.load(file)
+        trace["otherData"]["source"] = "measured"
+        for event in trace["traceEvents"]:
+            if "ts" in event:
+                event["ts"] *= 2
+                event["dur"] = event.get("dur", 0) * 2
+        with open(path + ".json", "w", encoding="utf-8") as file:
+            json.dump(trace, file)
+        subprocess.run([tool, "view", *simulate, "--trace-in", path + ".json", "-o", path + ".html"], check=True)
+        with open(path + ".html", encoding="utf-8") as file:
+            page = file.read().replace("</body>", "<script>" + BOTH + "</script></body>")
+        with open(path + ".html", "w", encoding="utf-8") as file:
+            file.write(page)
+        flags = [*FLAGS, f"--user-data-dir={temporary}/profile"]
+        dom = subprocess.run([browser, *flags, "--dump-dom", f"file://{path}.html"], check=True, capture_output=True,
+                             timeout=100).stdout.decode()
+        subprocess.run([browser, *flags, f"--screenshot={os.path.join(folder, 'page-both.png')}", f"file://{path}.html"],
+                       check=True, capture_output=True, timeout=100)
+    results = json.loads(re.search(r'id="results">(.*?)</script>', dom, re.S).group(1))
+    check("buttons", results["buttons"], ["simulated", "measured", "both"])
+    check("pressed at the end", results["pressed"], ["false", "false", "true"])
+    check("shown", [s["shown"] for s in results["seen"]],
+          [["simulated", "measured"], ["simulated"], ["measured"], ["simulated", "measured"]])
+    check("bars", [s["spends"] for s in results["seen"]], [2, 1, 1, 2])
+    check("records", results["counts"][0], results["counts"][1])
+    simulated, measured = results["seen"][0]["boxes"]
+    check("the measured half is below", measured["y"] >= simulated["y"] + simulated["height"], True)
+    check_between("twice as long", measured["width"] / simulated["width"], 1.99, 2.01)
+    check("colour of the simulated half", "#" + "".join(f"{x:02x}" for x in results["seen"][0]["pixels"][0]), results["paint"])
+
+
 def main():
     browser, tool, folder = chromium(), sys.argv[1], sys.argv[2]
     os.makedirs(folder, exist_ok=True)
     check_page(Case(browser, tool, folder, 4, 2, 3), "small", 8, [6, 16])
     check_page(Case(browser, tool, folder, 4, 2, 2, HOSTILE), "hostile", 8, [5, 14])
     check_page(Case(browser, tool, folder, 16, 8, 46), "large", 16, [0, 30])
+    check_both(browser, tool, folder)
 
 
 main()
