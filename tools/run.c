@@ -28,6 +28,9 @@ static const char help[] =
     "  --in-place, --out-of-place   only this placement\n"
     "  --alloc private|shared    buffers of the process (default), or that all processes can address\n"
     "  --offset N                buffers start N elements off their alignment\n"
+    "  --generated[=FILE.so]     compile each plan to code (cc, or $CC) and run that instead of interpreting it; "
+    "FILE.so:\n"
+    "                            code compiled before (polyccl build)\n"
     "  --threads                 ranks are threads of one process\n"
     "  --iters N                 calls that are timed (default: by the clock)\n"
     "  --warmup N                calls before (default 2)\n"
@@ -44,12 +47,13 @@ static const char help[] =
 typedef struct run_args {
   pccl_program_args program;
   pccl_run_args run;
-  const char *ranks;
-  bool only_in_place, only_out_of_place, has_protocol, has_order;
+  const char *ranks, *code;
+  bool only_in_place, only_out_of_place, has_protocol, has_order, generated;
   polyccl_protocol protocol;
   polyccl_loop_order order;
   int depth;
   const char *trace;
+  char made[PCCL_RUN_PLACEMENTS][64]; /* where code that was made here lies */
 } run_args;
 
 static bool parse_int(const char *text, int least, int most, int *value) {
@@ -202,6 +206,10 @@ static int parse(run_args *args, int argc, char **argv) {
       args->only_in_place = true;
     } else if (strcmp(argv[i], "--out-of-place") == 0) {
       args->only_out_of_place = true;
+    } else if (strcmp(argv[i], "--generated") == 0) {
+      args->generated = true;
+    } else if (strncmp(argv[i], "--generated=", 12) == 0) {
+      args->code = argv[i] + 12;
     } else if (strcmp(argv[i], "--threads") == 0) {
       args->run.threads = true;
     } else if (strcmp(argv[i], "--apart") == 0) {
@@ -309,6 +317,12 @@ static polyccl_result load(run_args *args) {
                          POLYCCL_MAX_LOCAL_RANKS);
       }
       PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
+      if (args->code != NULL) {
+        args->run.code[i] = args->code;
+      } else if (args->generated) {
+        args->run.code[i] = args->made[i];
+        PCCL_TRY(pccl_run_generate(args->run.plan[i], args->made[i], sizeof args->made[i]));
+      }
     }
   }
   return POLYCCL_SUCCESS;
@@ -356,6 +370,9 @@ int pccl_tool_run(int argc, char **argv) {
                            .check = true,
                            .warmup = 2}};
   int status = parse(&args, argc, argv);
+  if (status == PCCL_EXIT_OK && args.trace != NULL && (args.generated || args.code != NULL)) {
+    status = pccl_tool_usage("run", "--trace watches the interpreter; leave --generated out");
+  }
   if (status == PCCL_EXIT_OK) {
     status = run(&args);
   }

@@ -15,6 +15,7 @@ enum { PCCL_RUN_PLACEMENTS = 2 }; /* out of place, in place */
 
 typedef struct pccl_run_args {
   polyccl_plan *plan[PCCL_RUN_PLACEMENTS]; /* NULL: not available */
+  const char *code[PCCL_RUN_PLACEMENTS];   /* generated code; NULL: interpreted */
   size_t min_bytes, max_bytes, factor, step;
   size_t count; /* with has_count: instead of sizes */
   bool has_count;
@@ -32,6 +33,9 @@ typedef struct pccl_run_args {
 
 /* Runs all sizes and prints the table; the number of wrong elements in *wrong. */
 polyccl_result pccl_run_all(const pccl_run_args *args, uint64_t *wrong);
+
+/* Makes and compiles the plan's code; `path` is where the ranks load it from. */
+polyccl_result pccl_run_generate(const polyccl_plan *plan, char *path, size_t bytes);
 
 /* ---- data ---- */
 

@@ -419,7 +419,9 @@ static polyccl_result rank_main(polyccl_comm *comm, void *argument) {
   int ids[PCCL_RUN_PLACEMENTS] = {-1, -1};
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if (j.args->plan[i] != NULL) {
-      PCCL_TRY(polyccl_comm_add_plan(comm, j.args->plan[i], &ids[i]));
+      const char *code = j.args->code[i];
+      PCCL_TRY(code != NULL ? polyccl_comm_add_generated(comm, j.args->plan[i], code, &ids[i])
+                            : polyccl_comm_add_plan(comm, j.args->plan[i], &ids[i]));
     }
   }
   bool prints = polyccl_comm_user_rank(comm) == 0 && j.args->seconds == NULL;

@@ -16,6 +16,7 @@ int pccl_tool_failed(const char *tool, polyccl_result result);
 int pccl_tool_calibrate(int argc, char **argv);
 int pccl_tool_check(int argc, char **argv);
 int pccl_tool_compare(int argc, char **argv);
+int pccl_tool_build(int argc, char **argv);
 int pccl_tool_compile(int argc, char **argv);
 int pccl_tool_export(int argc, char **argv);
 int pccl_tool_info(int argc, char **argv);

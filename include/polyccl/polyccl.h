@@ -59,6 +59,11 @@ POLYCCL_API polyccl_result polyccl_mem_free(void *memory); /* NULL is fine */
  * NULL) is the number to run it by. */
 POLYCCL_API polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyccl_plan *plan, int *id);
 
+/* The same with the plan's generated code (codegen.h): `code` is the path of the shared object that a C compiler made
+ * of `polyccl build --target c`. INVALID when it was made of another plan or version. All ranks use it, or none. */
+POLYCCL_API polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan *plan, const char *code,
+                                                      int *id);
+
 /* Runs plan `id`. `count`: elements per block (plan.md, the table of collectives). In-place plans want `send` and
  * `recv` to be one memory as the table says, others want them apart; `recv` may be NULL where the rank's output is not
  * used. `op` is ignored by plans that do not reduce. */

@@ -6,7 +6,7 @@
 #include "kernel/step.h"
 #include "plan/plan.h"
 #include "runtime/call_trace.h"
-
+#include "runtime/generated.h"
 #include "runtime/wait.h"
 
 /* One call. */
@@ -91,11 +91,20 @@ static bool drained(polyccl_protocol protocol, const pccl_prepared *p, pccl_end 
   return true;
 }
 
+static inline bool ready(polyccl_protocol protocol, const pccl_prepared *p, pccl_end *end) {
+  return __builtin_expect(end->slot_bytes == p->slot_bytes && end->depth == p->depth &&
+                              (protocol != POLYCCL_LL || end->count - end->wiped < wipe_every),
+                          1) ||
+         drained(protocol, p, end);
+}
+
+bool pccl_end_ready(polyccl_protocol protocol, const pccl_prepared *p, pccl_end *end) {
+  return ready(protocol, p, end);
+}
+
 static inline bool has_credit(polyccl_protocol protocol, const pccl_prepared *p, pccl_end *end) {
-  if (__builtin_expect(end->slot_bytes != p->slot_bytes || end->depth != p->depth ||
-                           (protocol == POLYCCL_LL && end->count - end->wiped >= wipe_every),
-                       0)) {
-    return drained(protocol, p, end);
+  if (!ready(protocol, p, end)) {
+    return false;
   }
   if (end->count - end->cached >= p->depth) {
     end->cached = atomic_load_explicit(&end->ring->head, memory_order_acquire);
@@ -393,6 +402,9 @@ static bool round_traced(call *c) {
 }
 
 static bool one_round(call *c) {
+  if (c->p->plan->generated != NULL) {
+    return pccl_generated_round(c->comm, c->p->plan->generated, c->p, &c->running);
+  }
   if (__builtin_expect(c->comm->trace != NULL, 0)) {
     return round_traced(c);
   }
@@ -575,6 +587,9 @@ polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const v
   }
   if (prepared->references) {
     announce(&c);
+  }
+  if (prepared->plan->generated != NULL) {
+    pccl_generated_begin(prepared->plan->generated, prepared, c.base);
   }
   PCCL_TRY(loop(&c));
   divide_output(&c);

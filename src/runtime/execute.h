@@ -15,6 +15,9 @@ typedef struct pccl_tb_state {
   uint32_t reason;
 } pccl_tb_state;
 
+/* The ring may carry messages of this geometry: it has so far, or it is drained. */
+bool pccl_end_ready(polyccl_protocol protocol, const pccl_prepared *p, pccl_end *end);
+
 /* `send` and `recv` have been checked against the plan. */
 polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const void *send, void *recv);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "plan/plan.h"
+#include "runtime/generated.h"
 #include "runtime/plans.h"
 
 enum {
@@ -228,6 +229,7 @@ static polyccl_result load_rank(const polyccl_plan *plan, int rank, pccl_loaded 
 
 void pccl_loaded_free(pccl_loaded *loaded) {
   if (loaded != NULL) {
+    pccl_generated_free(loaded->generated);
     free(loaded->name);
     free(loaded->tb);
     free(loaded->step);

@@ -54,6 +54,7 @@ typedef struct pccl_loaded {
   pccl_loaded_step *step;
   polyccl_wait *wait;
   pccl_link *link;
+  struct pccl_generated_code *generated; /* generated.h; NULL: interpreted */
 } pccl_loaded;
 
 /* A piece of a step that is contiguous on every side: offsets in bytes from the buffers' bases, valid lengths in
@@ -88,7 +89,8 @@ typedef struct pccl_prepared {
   polyccl_redop op;
 
   pccl_arithmetic arithmetic;
-  size_t tile; /* elements of a chunk per micro-batch */
+  size_t stride; /* elements of a chunk, a short one counted in full */
+  size_t tile;   /* elements of a chunk per micro-batch */
   uint64_t batches;
   uint32_t depth;
   size_t slot_bytes;

@@ -255,6 +255,7 @@ static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_
                        .count = count,
                        .dtype = dtype,
                        .op = op,
+                       .stride = g.stride,
                        .arithmetic = {.kernels = comm->kernels, .element = g.element}};
   PCCL_TRY(size_buffers(&g, p));
   p->references = wants_references(plan, &g);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/execute.h"
+#include "runtime/generated.h"
 #include "runtime/plans.h"
 
 /* What was chosen lately: a small table, direct-mapped by what a call is made of. */
@@ -76,7 +77,8 @@ static polyccl_result run(polyccl_comm *comm, pccl_prepared *p, const void *send
   return pccl_execute(comm, p, send, recv);
 }
 
-polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyccl_plan *plan, int *id) {
+/* `code`: the path of generated code, or NULL. */
+static polyccl_result add_plan(polyccl_comm *comm, const polyccl_plan *plan, const char *code, int *id) {
   PCCL_TRY(pccl_comm_usable(comm));
   if (plan == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_plan: plan is NULL");
@@ -84,15 +86,30 @@ polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyccl_plan *pla
   pccl_loaded *loaded;
   PCCL_TRY(pccl_load(comm, plan, &loaded));
   loaded->id = (int)comm->plans.len;
-  if (!pccl_vec_push(&comm->plans, loaded)) {
+  polyccl_result result = code != NULL ? pccl_generated_attach(comm, plan, code, loaded) : POLYCCL_SUCCESS;
+  if (result == POLYCCL_SUCCESS && !pccl_vec_push(&comm->plans, loaded)) {
+    result = pccl_no_memory("a communicator's plans");
+  }
+  if (result != POLYCCL_SUCCESS) {
     pccl_loaded_free(loaded);
-    return pccl_no_memory("a communicator's plans");
+    return result;
   }
   pccl_choices_free(comm);
   if (id != NULL) {
     *id = loaded->id;
   }
   return POLYCCL_SUCCESS;
+}
+
+polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyccl_plan *plan, int *id) {
+  return add_plan(comm, plan, NULL, id);
+}
+
+polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan *plan, const char *code, int *id) {
+  if (code == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_generated: no file is named");
+  }
+  return add_plan(comm, plan, code, id);
 }
 
 polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,

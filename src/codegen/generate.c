@@ -1,0 +1,222 @@
+/* Writes a plan as source. What steps do stands in src/kernel; here only which step, where, after what. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/codegen.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "codegen/portable.h"
+#include "plan/plan.h"
+
+typedef struct generator {
+  const polyccl_plan *plan;
+  polyccl_target target;
+  FILE *to;
+  int32_t *end; /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
+} generator;
+
+static const char *const op_names[POLYCCL_STEP_OP_COUNT] = {
+    [POLYCCL_STEP_NOP] = "PCCL_K_NOP", [POLYCCL_STEP_SEND] = "PCCL_K_SEND", [POLYCCL_STEP_RECV] = "PCCL_K_RECV",
+    [POLYCCL_STEP_RCS] = "PCCL_K_RCS", [POLYCCL_STEP_RRC] = "PCCL_K_RRC",   [POLYCCL_STEP_RRCS] = "PCCL_K_RRCS",
+    [POLYCCL_STEP_RRS] = "PCCL_K_RRS", [POLYCCL_STEP_COPY] = "PCCL_K_COPY", [POLYCCL_STEP_REDUCE] = "PCCL_K_REDUCE",
+};
+static const char *const protocol_names[POLYCCL_PROTOCOL_COUNT] = {
+    [POLYCCL_SIMPLE] = "PCCL_K_SIMPLE", [POLYCCL_LL] = "PCCL_K_LL", [POLYCCL_LL128] = "PCCL_K_LL128"};
+
+/* ---- the portable source ---- */
+
+/* Copies a header, and in the place of each `#include "kernel/..."` that header. */
+static void write_portable(FILE *to, const char *name) {
+  const pccl_portable_file *file = pccl_portable_files;
+  while (file->name != NULL && strcmp(file->name, name) != 0) {
+    file++;
+  }
+  static const char include[] = "#include \"kernel/";
+  const char *text = (const char *)file->text, *end = text + (file->name != NULL ? *file->length : 0);
+  while (file->name != NULL && text < end) {
+    const char *line_end = memchr(text, '\n', (size_t)(end - text));
+    size_t length = line_end != NULL ? (size_t)(line_end - text) + 1 : (size_t)(end - text);
+    if (length > sizeof include && memcmp(text, include, sizeof include - 1) == 0) {
+      char inner[64];
+      size_t at = sizeof include - 1, n = 0;
+      while (text[at] != '"' && n + 1 < sizeof inner) {
+        inner[n++] = text[at++];
+      }
+      inner[n] = '\0';
+      write_portable(to, inner);
+    } else {
+      fwrite(text, 1, length, to);
+    }
+    text += length;
+  }
+}
+
+/* ---- thread blocks ---- */
+
+static void write_waits(const generator *g, const polyccl_step *step, int32_t rank) {
+  const polyccl_plan *plan = g->plan;
+  for (int32_t i = 0; i < step->waits; i++) {
+    const polyccl_wait *wait = &plan->wait[step->wait + i];
+    int32_t steps = plan->tb[plan->rank[rank].tb + wait->tb].steps;
+    if (plan->order == POLYCCL_TASK_MAJOR) {
+      fprintf(g->to, "%sPCCL_K_WAIT_TASK(%d, %d)", i > 0 ? " && " : "", wait->tb, wait->step);
+    } else {
+      fprintf(g->to, "%sPCCL_K_WAIT(%d, %d, %d)", i > 0 ? " && " : "", wait->tb, steps, wait->step);
+    }
+  }
+  fputs(step->waits == 0 ? "1" : "", g->to);
+}
+
+static void write_step(const generator *g, const polyccl_step *step, int32_t rank, int32_t number) {
+  polyccl_location at = pccl_step_location(g->plan, step);
+  const char *slash = at.file != NULL ? strrchr(at.file, '/') : NULL;
+  fprintf(g->to, "    PCCL_K_STEP(%d, ", number + 1);
+  write_waits(g, step, rank);
+  fprintf(g->to, ", %s, %d, %d, %d, %d, %d, %d, %d)", op_names[step->op],
+          step->recv >= 0 ? g->end[2 * step->recv + 1] : -1, step->send >= 0 ? g->end[2 * step->send] : -1,
+          step->src_buf, step->src, step->dst_buf, step->dst, step->op == POLYCCL_STEP_NOP ? 0 : step->count);
+  if (at.line > 0) {
+    fputs(" /* ", g->to);
+    for (const char *c = slash != NULL ? slash + 1 : at.file != NULL ? at.file : ""; *c != '\0'; c++) {
+      bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '.' ||
+                   *c == '_' || *c == '-';
+      fputc(plain ? *c : '_', g->to);
+    }
+    fprintf(g->to, ":%d */", at.line);
+  }
+  fputc('\n', g->to);
+}
+
+static void write_block(const generator *g, int32_t rank, int32_t tb) {
+  const polyccl_thread_block *block = &g->plan->tb[g->plan->rank[rank].tb + tb];
+  bool tasks = g->plan->order == POLYCCL_TASK_MAJOR;
+  fprintf(g->to, "\nPCCL_K_FUNCTION(rank%d_tb%d) {\n  PCCL_K_BEGIN\n", rank, tb);
+  if (!tasks) {
+    fputs("  PCCL_K_BATCHES {\n", g->to);
+  }
+  for (int32_t i = 0; i < block->steps; i++) {
+    fputs(tasks ? "  PCCL_K_BATCHES {\n" : "", g->to);
+    write_step(g, &g->plan->step[block->step + i], rank, i);
+    fputs(tasks ? "  }\n" : "", g->to);
+  }
+  fprintf(g->to, "%s  PCCL_K_END\n}\n", tasks ? "" : "  }\n");
+}
+
+/* ---- tables ---- */
+
+/* Connections are numbered among the sends, and the receives, of their rank. */
+static polyccl_result number_ends(generator *g) {
+  size_t ranks = (size_t)g->plan->ranks;
+  int32_t *next = pccl_zeroed(2 * ranks, sizeof *next);
+  g->end = pccl_array(2 * g->plan->connections, sizeof *g->end);
+  if (next == NULL || g->end == NULL) {
+    free(next);
+    return pccl_no_memory("generated source");
+  }
+  for (size_t i = 0; i < g->plan->connections; i++) {
+    g->end[2 * i] = next[2 * g->plan->connection[i].src]++;
+    g->end[2 * i + 1] = next[2 * g->plan->connection[i].dst + 1]++;
+  }
+  free(next);
+  return POLYCCL_SUCCESS;
+}
+
+static void write_c_tables(const generator *g) {
+  const polyccl_plan *plan = g->plan;
+  fputs("\n/* What the runtime looks up. */\n", g->to);
+  for (int32_t rank = 0; rank < plan->ranks; rank++) {
+    fprintf(g->to, "static const pccl_k_function rank%d[] = {", rank);
+    for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
+      fprintf(g->to, "%srank%d_tb%d", tb > 0 ? ", " : "", rank, tb);
+    }
+    fprintf(g->to, "%s};\n", plan->rank[rank].tbs == 0 ? "0" : "");
+  }
+  fprintf(g->to, "static const pccl_k_function *const ranks[] = {");
+  for (int32_t rank = 0; rank < plan->ranks; rank++) {
+    fprintf(g->to, "%srank%d", rank > 0 ? ", " : "", rank);
+  }
+  fprintf(g->to,
+          "};\n__attribute__((visibility(\"default\"))) extern const pccl_k_generated pccl_generated;\n"
+          "const pccl_k_generated pccl_generated = {PCCL_K_VERSION, sizeof(pccl_k_call), 0x%016llxu, ranks};\n",
+          (unsigned long long)polyccl_plan_fingerprint(plan));
+}
+
+static void write_kernel(const generator *g) {
+  const polyccl_plan *plan = g->plan;
+  fprintf(g->to, "\n#define PCCL_K_FINGERPRINT 0x%016llxull\n#define PCCL_K_RANKS %d\n#define PCCL_K_BLOCKS %zu\n",
+          (unsigned long long)polyccl_plan_fingerprint(plan), plan->ranks, plan->tbs);
+  fputs(
+      "\n/* Per rank: its first thread block, thread blocks, sends, receives. */\n"
+      "static const int pccl_k_rank[PCCL_K_RANKS][4] = {\n",
+      g->to);
+  for (int32_t rank = 0; rank < plan->ranks; rank++) {
+    int32_t sends = 0, receives = 0;
+    for (size_t i = 0; i < plan->connections; i++) {
+      sends += plan->connection[i].src == rank;
+      receives += plan->connection[i].dst == rank;
+    }
+    fprintf(g->to, "    {%d, %d, %d, %d},\n", plan->rank[rank].tb, plan->rank[rank].tbs, sends, receives);
+  }
+  fputs(
+      "};\n\n/* Connections: source, its number among the source's sends, destination, its number there. */\n"
+      "static const int pccl_k_connection[][4] = {\n",
+      g->to);
+  for (size_t i = 0; i < plan->connections; i++) {
+    fprintf(g->to, "    {%d, %d, %d, %d},\n", plan->connection[i].src, g->end[2 * i], plan->connection[i].dst,
+            g->end[2 * i + 1]);
+  }
+  fprintf(g->to, "    {-1, -1, -1, -1}};\nenum { PCCL_K_CONNECTIONS = %zu };\n", plan->connections);
+  fputs(
+      "\n/* A GPU thread block runs thread block `number`, counted through all ranks. */\n"
+      "static __device__ void pccl_k_dispatch(int number, pccl_k_call *c, pccl_k_block *b) {\n  switch (number) {\n",
+      g->to);
+  for (int32_t rank = 0; rank < plan->ranks; rank++) {
+    for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
+      fprintf(g->to, "    case %d: rank%d_tb%d(c, b); break;\n", plan->rank[rank].tb + tb, rank, tb);
+    }
+  }
+  fputs("    default: break;\n  }\n}\n\n", g->to);
+  write_portable(g->to, "entry.h");
+}
+
+static void write_all(const generator *g) {
+  const polyccl_plan *plan = g->plan;
+  static const char *const target_names[] = {"c", "cuda", "hip"};
+  fprintf(g->to,
+          "/* Generated by polyccl build --target %s from a plan for %s on %d ranks. */\n"
+          "#define PCCL_K_CHUNKS %dull\n#define PCCL_K_PROTOCOL %s\n",
+          target_names[g->target], polyccl_collective_name(plan->collective), plan->ranks, plan->chunks,
+          protocol_names[plan->protocol]);
+  if (g->target == POLYCCL_TARGET_HIP) {
+    fputs("#include <hip/hip_runtime.h>\n", g->to);
+  }
+  write_portable(g->to, "moves.h");
+  for (int32_t rank = 0; rank < plan->ranks; rank++) {
+    for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
+      write_block(g, rank, tb);
+    }
+  }
+  if (g->target == POLYCCL_TARGET_C) {
+    write_c_tables(g);
+  } else {
+    write_kernel(g);
+  }
+}
+
+polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target target, FILE *to) {
+  if ((unsigned)target > POLYCCL_TARGET_HIP) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown target number %d", (int)target);
+  }
+  PCCL_TRY(polyccl_plan_verify(plan, NULL));
+  generator g = {.plan = plan, .target = target, .to = to};
+  polyccl_result result = number_ends(&g);
+  if (result == POLYCCL_SUCCESS) {
+    write_all(&g);
+    if (fflush(to) != 0 || ferror(to) != 0) {
+      result = pccl_fail_errno("cannot write the generated source");
+    }
+  }
+  free(g.end);
+  return result;
+}

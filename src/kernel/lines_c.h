@@ -1,0 +1,92 @@
+/* LL and LL128 lines by one thread: the C form of generated kernels. The argument for their order stands in lines.h,
+ * whose lines these are; here with the compiler's atomics, since generated files carry no other header. */
+#ifndef PCCL_KERNEL_LINES_C_H
+#define PCCL_KERNEL_LINES_C_H
+
+PCCL_FN int pccl_k_lines_arrived(int protocol, const char *slot, uint64_t *at, size_t end, uint64_t message) {
+  if (protocol == PCCL_K_LL) {
+    const uint64_t *word = (const uint64_t *)(const void *)slot;
+    for (; *at < end; *at += PCCL_K_LL_DATA) {
+      if ((pccl_k_load_relaxed(&word[*at / PCCL_K_LL_DATA]) >> 32) != pccl_k_ll_flag(message) >> 32) {
+        return 0;
+      }
+    }
+    return 1;
+  }
+  for (; *at < end; *at += PCCL_K_LL128_DATA) {
+    const char *line = slot + *at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
+    if (pccl_k_load((const uint64_t *)(const void *)line) != message + 1) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+PCCL_FN void pccl_k_lines_read(int protocol, const char *slot, size_t at, char *dst, size_t bytes) {
+  if (protocol == PCCL_K_LL) {
+    const uint64_t *word = (const uint64_t *)(const void *)slot + at / PCCL_K_LL_DATA;
+    for (size_t i = 0; i < bytes; i += PCCL_K_LL_DATA) {
+      uint32_t data = (uint32_t)pccl_k_load_relaxed(word++);
+      memcpy(dst + i, &data, bytes - i < PCCL_K_LL_DATA ? bytes - i : PCCL_K_LL_DATA);
+    }
+    return;
+  }
+  const char *line = slot + at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
+  for (size_t i = 0; i < bytes; i += PCCL_K_LL128_DATA, line += PCCL_K_LL128_LINE) {
+    memcpy(dst + i, line + 8, bytes - i < PCCL_K_LL128_DATA ? bytes - i : PCCL_K_LL128_DATA);
+  }
+}
+
+/* `bytes` of data, then flags without data up to `end`; both from `at` on, which is a line's start. */
+PCCL_FN void pccl_k_lines_write(int protocol, char *slot, size_t at, const char *src, size_t bytes, size_t end,
+                                uint64_t message) {
+  if (protocol == PCCL_K_LL) {
+    uint64_t *word = (uint64_t *)(void *)slot + at / PCCL_K_LL_DATA, flag = pccl_k_ll_flag(message);
+    for (size_t i = 0; i < end; i += PCCL_K_LL_DATA) {
+      uint32_t data = 0;
+      if (i < bytes) {
+        memcpy(&data, src + i, bytes - i < PCCL_K_LL_DATA ? bytes - i : PCCL_K_LL_DATA);
+      }
+      pccl_k_store_relaxed(word++, flag | data);
+    }
+    return;
+  }
+  char *line = slot + at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
+  for (size_t i = 0; i < end; i += PCCL_K_LL128_DATA, line += PCCL_K_LL128_LINE) {
+    if (i < bytes) {
+      memcpy(line + 8, src + i, bytes - i < PCCL_K_LL128_DATA ? bytes - i : PCCL_K_LL128_DATA);
+    }
+    pccl_k_store((uint64_t *)(void *)line, message + 1);
+  }
+}
+
+/* Decodes, reduces and encodes a piece at a time, so that it stays in the first cache. */
+PCCL_FN void pccl_k_lines_move(const pccl_k_call *c, int protocol, int op, const char *in, uint64_t in_number,
+                               char *out, uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
+  (void)in_number; /* pccl_k_lines_arrived has looked at every flag */
+  size_t e = c->element, bytes = n * e;
+  if (op == PCCL_K_SEND) {
+    pccl_k_lines_write(protocol, out, at, src.at, src.n * e, bytes, out_number);
+    return;
+  }
+  if (op == PCCL_K_RECV) {
+    pccl_k_lines_read(protocol, in, at, dst.at, dst.n * e);
+    return;
+  }
+  char piece[PCCL_K_PIECE] __attribute__((aligned(64)));
+  for (size_t i = 0; i < bytes; i += PCCL_K_PIECE) {
+    size_t now = pccl_k_min(PCCL_K_PIECE, bytes - i);
+    pccl_k_lines_read(protocol, in, at + i, piece, now);
+    if (op != PCCL_K_RCS && src.n * e > i) {
+      pccl_k_reduce(c, piece, src.at + i, piece, pccl_k_min(now, src.n * e - i) / e);
+    }
+    if (op != PCCL_K_RRS && dst.n * e > i) {
+      memcpy(dst.at + i, piece, pccl_k_min(now, dst.n * e - i));
+    }
+    if (op != PCCL_K_RRC) {
+      pccl_k_lines_write(protocol, out, at + i, piece, now, now, out_number);
+    }
+  }
+}
+
+#endif

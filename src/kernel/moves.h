@@ -1,0 +1,320 @@
+/* What the steps of a plan do, as generated kernels call it: docs/plan.md's abstract machine in portable source. The
+ * arguments that a plan fixes (op, places, connections, counts) are constants at every call and fold away.
+ *
+ * A call's data: pccl_k_call, one per rank; pccl_k_end, one per direction of a connection; pccl_k_block, one per thread
+ * block. The runtime (C) or the host part of a device executor (CUDA, HIP) fills them; numbers of messages run on from
+ * call to call.
+ *
+ * Slots. Simple: the message's bytes; `tail` counts messages sent, `head` messages consumed. LL: 8-byte words of 4
+ * bytes data and a 4-byte flag, each written and read by one atomic access, so that a word with its flag carries its
+ * data. LL128: 128-byte lines, an 8-byte flag and 120 bytes; data first, then, released, the flag. Flags are the
+ * message's number. */
+#ifndef PCCL_KERNEL_MOVES_H
+#define PCCL_KERNEL_MOVES_H
+
+#include "kernel/device.h"
+
+enum { PCCL_K_SIMPLE = 0, PCCL_K_LL = 1, PCCL_K_LL128 = 2 };
+enum {
+  PCCL_K_NOP = 0,
+  PCCL_K_SEND,
+  PCCL_K_RECV,
+  PCCL_K_RCS,
+  PCCL_K_RRC,
+  PCCL_K_RRCS,
+  PCCL_K_RRS,
+  PCCL_K_COPY,
+  PCCL_K_REDUCE
+};
+enum { PCCL_K_LL_DATA = 4, PCCL_K_LL128_DATA = 120, PCCL_K_LL128_LINE = 128, PCCL_K_PIECE = 1920 };
+
+typedef struct pccl_k_end {
+  uint64_t *tail, *head; /* shared with the peer */
+  char *slots;
+  uint64_t count;  /* messages that this end has sent or received */
+  uint64_t cached; /* the other side's counter when last looked at */
+} pccl_k_end;
+
+typedef struct pccl_k_block {
+  uint64_t done; /* steps ended, each micro-batch counted */
+  uint64_t batch;
+  uint32_t at, ended; /* C: where to come back to */
+  uint64_t arrived;   /* C, LL and LL128: bytes of the awaited message that have come */
+} pccl_k_block;
+
+typedef void (*pccl_k_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
+
+typedef struct pccl_k_call {
+  char *buffer[3];            /* input, output, scratch */
+  uint64_t count, stride;     /* elements of a block, of a chunk (docs/plan.md, Counts that chunks do not divide) */
+  uint64_t tile, batches;     /* elements of a chunk in a micro-batch */
+  uint64_t slot_bytes, depth; /* of every connection; depth is a power of two */
+  uint32_t element;           /* bytes */
+  uint32_t chunks;            /* of a block */
+  uint32_t dtype, redop;      /* polyccl_dtype, polyccl_redop: GPU */
+  pccl_k_reduce_fn reduce;    /* C */
+  pccl_k_end *recv, *send;    /* the rank's ends, as the plan numbers them */
+  pccl_k_block *block;        /* the rank's thread blocks */
+  const uint64_t *stop;       /* GPU: not 0: give up */
+} pccl_k_call;
+
+/* Chunks of a block. A generated file defines it as the plan's constant. */
+#ifndef PCCL_K_CHUNKS
+#define PCCL_K_CHUNKS (c->chunks)
+#endif
+
+typedef struct pccl_k_span {
+  char *at;
+  size_t n; /* elements that are there; a chunk's end may be short */
+} pccl_k_span;
+
+PCCL_FN uint64_t pccl_k_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Elements [start, start + n) of a chunk of a buffer. */
+PCCL_FN pccl_k_span pccl_k_locate(const pccl_k_call *c, int buffer, uint64_t chunk, uint64_t start, uint64_t n) {
+  pccl_k_span span;
+  if (buffer == 2) {
+    span.at = c->buffer[2] + (chunk * c->stride + start) * c->element;
+    span.n = n;
+    return span;
+  }
+  uint64_t block = chunk / PCCL_K_CHUNKS, within = chunk % PCCL_K_CHUNKS;
+  uint64_t first = pccl_k_min(within * c->stride + start, c->count);
+  span.at = c->buffer[buffer] + (block * c->count + first) * c->element;
+  span.n = pccl_k_min(n, c->count - first);
+  return span;
+}
+
+PCCL_FN char *pccl_k_slot(const pccl_k_call *c, const pccl_k_end *end) {
+  return end->slots + (end->count & (c->depth - 1)) * c->slot_bytes;
+}
+
+/* ---- plain bytes and elements, all threads of the block together ---- */
+
+PCCL_FN void pccl_k_copy(char *dst, const char *src, size_t bytes) {
+#if PCCL_GPU
+  size_t t = pccl_k_thread(), all = pccl_k_threads();
+  if ((((uintptr_t)dst | (uintptr_t)src) & 7) == 0) {
+    for (size_t i = t; i < bytes / 8; i += all) {
+      ((uint64_t *)dst)[i] = ((const uint64_t *)src)[i];
+    }
+    for (size_t i = bytes / 8 * 8 + t; i < bytes; i += all) {
+      dst[i] = src[i];
+    }
+    return;
+  }
+  for (size_t i = t; i < bytes; i += all) {
+    dst[i] = src[i];
+  }
+#else
+  memmove(dst, src, bytes);
+#endif
+}
+
+#if PCCL_GPU
+/* All threads of a block leave together: thread 0 has looked, the barrier after it makes them agree. */
+PCCL_FN int pccl_k_stopped(const pccl_k_call *c) { return pccl_k_load_relaxed(c->stop) != 0; }
+#include "kernel/elements.h"
+#else
+PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, const char *a, const char *b, size_t n) {
+  c->reduce(dst, a, b, n);
+}
+#endif
+
+/* ---- lines ---- */
+
+PCCL_FN uint64_t pccl_k_ll_flag(uint64_t message) { return (uint64_t)((uint32_t)message | 0x80000000u) << 32; }
+
+/* Payload bytes of a message of `runs` pieces of `bytes`; every piece starts on a line. */
+PCCL_FN size_t pccl_k_pitch(int protocol, size_t bytes) {
+  size_t unit = protocol == PCCL_K_LL ? PCCL_K_LL_DATA : protocol == PCCL_K_LL128 ? PCCL_K_LL128_DATA : 64;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+#if PCCL_GPU
+#include "kernel/lines_gpu.h"
+#else
+#include "kernel/lines_c.h"
+#endif
+
+/* ---- a step ---- */
+
+/* Elements [start, start + n) of micro-batch `batch` of every chunk. */
+PCCL_FN uint64_t pccl_k_start(const pccl_k_call *c, uint64_t batch) { return batch * c->tile; }
+PCCL_FN uint64_t pccl_k_length(const pccl_k_call *c, uint64_t batch) {
+  return pccl_k_min(c->tile, c->stride - batch * c->tile);
+}
+
+/* Thread block `tb` of this rank has ended its `index`-th execution of a step. */
+PCCL_FN int pccl_k_ended(const pccl_k_call *c, int tb, uint64_t index) {
+  return pccl_k_load(&c->block[tb].done) > index;
+}
+
+PCCL_FN int pccl_k_arrived(const pccl_k_call *c, pccl_k_block *b, int protocol, pccl_k_end *end, size_t bytes) {
+  if (protocol == PCCL_K_SIMPLE) {
+    if (end->cached <= end->count) {
+      end->cached = pccl_k_load(end->tail);
+    }
+    return end->cached > end->count;
+  }
+  return pccl_k_lines_arrived(protocol, pccl_k_slot(c, end), &b->arrived, bytes, end->count);
+}
+
+PCCL_FN int pccl_k_credit(const pccl_k_call *c, pccl_k_end *end) {
+  if (end->count - end->cached >= c->depth) {
+    end->cached = pccl_k_load(end->head);
+  }
+  return end->count - end->cached < c->depth;
+}
+
+PCCL_FN void pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv, const pccl_k_end *send,
+                        pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
+  size_t e = c->element;
+  if (op == PCCL_K_COPY) {
+    pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
+    return;
+  }
+  if (op == PCCL_K_REDUCE) {
+    pccl_k_reduce(c, dst.at, dst.at, src.at, pccl_k_min(src.n, dst.n));
+    return;
+  }
+  char *in = recv != NULL ? pccl_k_slot(c, recv) : NULL, *out = send != NULL ? pccl_k_slot(c, send) : NULL;
+  if (protocol != PCCL_K_SIMPLE) {
+    pccl_k_lines_move(c, protocol, op, in, recv != NULL ? recv->count : 0, out, send != NULL ? send->count : 0, src,
+                      dst, n, at);
+    return;
+  }
+  switch (op) {
+    case PCCL_K_SEND: pccl_k_copy(out + at, src.at, src.n * e); break;
+    case PCCL_K_RECV: pccl_k_copy(dst.at, in + at, dst.n * e); break;
+    case PCCL_K_RCS:
+      pccl_k_copy(out + at, in + at, n * e);
+      pccl_k_copy(dst.at, in + at, dst.n * e);
+      break;
+    case PCCL_K_RRC: pccl_k_reduce(c, dst.at, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
+    case PCCL_K_RRS: pccl_k_reduce(c, out + at, src.at, in + at, src.n); break;
+    case PCCL_K_RRCS:
+      pccl_k_reduce(c, dst.at, src.at, in + at, pccl_k_min(src.n, dst.n));
+      pccl_k_barrier();
+      pccl_k_copy(out + at, dst.at, dst.n * e);
+      break;
+    default: break;
+  }
+}
+
+/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. */
+PCCL_FN void pccl_k_move(const pccl_k_call *c, const pccl_k_block *b, int protocol, int op, int recv, int send,
+                         int src_buffer, uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks) {
+  uint64_t start = pccl_k_start(c, b->batch), n = pccl_k_length(c, b->batch);
+  size_t pitch = pccl_k_pitch(protocol, n * c->element);
+  for (uint64_t k = 0; k < chunks; k++) {
+    pccl_k_run(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
+               pccl_k_locate(c, src_buffer, src + k, start, n), pccl_k_locate(c, dst_buffer, dst + k, start, n), n,
+               k * pitch);
+  }
+}
+
+/* The message has gone, the other is consumed, the step has ended. */
+PCCL_FN void pccl_k_post(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send) {
+  if (send >= 0) {
+    c->send[send].count++;
+    if (protocol == PCCL_K_SIMPLE) {
+      pccl_k_store(c->send[send].tail, c->send[send].count);
+    }
+  }
+  if (recv >= 0) {
+    c->recv[recv].count++;
+    pccl_k_store(c->recv[recv].head, c->recv[recv].count);
+  }
+  b->arrived = 0;
+  pccl_k_store(&b->done, b->done + 1);
+}
+
+/* The step of block `b` may run: its message is there, there is a slot for what it sends. */
+PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send, uint64_t chunks) {
+  size_t bytes = chunks * pccl_k_pitch(protocol, pccl_k_length(c, b->batch) * c->element);
+  return (recv < 0 || pccl_k_arrived(c, b, protocol, &c->recv[recv], bytes)) &&
+         (send < 0 || pccl_k_credit(c, &c->send[send]));
+}
+
+/* ---- what a generated function is made of ----
+ *
+ *   PCCL_K_FUNCTION(rank0_tb1) {
+ *     PCCL_K_BEGIN
+ *     PCCL_K_BATCHES {                       batch-major: all steps for a micro-batch
+ *       PCCL_K_STEP(1, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)
+ *     }
+ *     PCCL_K_END
+ *   }
+ *
+ * Task-major has a PCCL_K_BATCHES for each step. PCCL_K_WAIT(tb, steps, step) is one wait of a step; `steps` are those
+ * of the thread block waited for (batch-major), PCCL_K_WAIT_TASK the same for task-major. PCCL_K_PROTOCOL is the
+ * plan's. */
+#define PCCL_K_WAIT(tb, steps, step) pccl_k_ended(c, tb, b->batch *(steps) + (step))
+#define PCCL_K_WAIT_TASK(tb, step) pccl_k_ended(c, tb, (uint64_t)(step)*c->batches + b->batch)
+
+#if PCCL_GPU
+#define PCCL_K_FUNCTION(name) static __device__ __noinline__ void name(pccl_k_call *c, pccl_k_block *b)
+#define PCCL_K_BEGIN
+#define PCCL_K_BATCHES for (uint64_t batch = 0; batch < c->batches && pccl_k_enter(b, batch); batch++)
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)              \
+  if (pccl_k_thread() == 0) {                                                                             \
+    while (!((waits) && pccl_k_ready(c, b, PCCL_K_PROTOCOL, recv, send, chunks)) && !pccl_k_stopped(c)) { \
+    }                                                                                                     \
+  }                                                                                                       \
+  pccl_k_barrier();                                                                                       \
+  if (pccl_k_stopped(c)) {                                                                                \
+    return;                                                                                               \
+  }                                                                                                       \
+  pccl_k_move(c, b, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks);           \
+  pccl_k_fence();                                                                                         \
+  pccl_k_barrier();                                                                                       \
+  if (pccl_k_thread() == 0) {                                                                             \
+    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                       \
+  }                                                                                                       \
+  pccl_k_barrier();
+#define PCCL_K_END
+/* Thread 0 sets the block's micro-batch; a barrier before, so that no one is still in the last. */
+PCCL_FN int pccl_k_enter(pccl_k_block *b, uint64_t batch) {
+  pccl_k_barrier();
+  if (pccl_k_thread() == 0) {
+    b->batch = batch;
+  }
+  pccl_k_barrier();
+  return 1;
+}
+#else
+typedef int (*pccl_k_function)(pccl_k_call *, pccl_k_block *);
+
+/* What a loaded file exports as `pccl_generated`. */
+typedef struct pccl_k_generated {
+  uint32_t version, call_bytes;       /* PCCL_K_VERSION, sizeof(pccl_k_call) */
+  uint64_t fingerprint;               /* of the plan */
+  const pccl_k_function *const *rank; /* [ranks][thread blocks] */
+} pccl_k_generated;
+enum { PCCL_K_VERSION = 1 };
+
+/* A step that cannot run leaves the function; the next call comes back to it. True: something moved. */
+#define PCCL_K_FUNCTION(name) static int name(pccl_k_call *c, pccl_k_block *b)
+#define PCCL_K_BEGIN \
+  int moved = 0;     \
+  switch (b->at) {   \
+    case 0:
+#define PCCL_K_BATCHES for (b->batch = 0; b->batch < c->batches; b->batch++)
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)      \
+  __attribute__((fallthrough));                                                                   \
+  case number:                                                                                    \
+    if (!((waits) && pccl_k_ready(c, b, PCCL_K_PROTOCOL, recv, send, chunks))) {                  \
+      b->at = number;                                                                             \
+      return moved;                                                                               \
+    }                                                                                             \
+    pccl_k_move(c, b, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
+    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                               \
+    moved = 1;
+#define PCCL_K_END \
+  }                \
+  b->ended = 1;    \
+  return moved;
+#endif
+
+#endif
