@@ -31,8 +31,13 @@ done
 "$polyccl" run "$folder/ring.xml" --size 3k --threads >/dev/null
 
 # What a plan is not asked.
-fails "of all options only --format and -o" "$polyccl" compile "$plan" -p ranks=3
-fails "of all options only --format and -o" "$polyccl" compile "$plan" --policy state
+fails "is a plan, it has no parameters" "$polyccl" compile "$plan" -p ranks=3
+
+# Compiled anew, a plan goes through the policies.
+"$polyccl" compile "$folder/ring.xml" --policy state --topology ring:3 -o "$folder/state.plan"
+grep -q "order task-major" "$folder/state.plan"
+"$polyccl" run "$folder/state.plan" --size 3k --threads >/dev/null
+fails "expected" "$polyccl" compile "$source/tests/xml/bad/type.xml" --policy connection
 fails "but message 0 on its connection has 2" "$polyccl" verify "$source/tests/plans/bad/counts_differ.plan"
 fails "cannot read" "$polyccl" compile "$folder/nothing.plan"
 : >"$folder/empty"

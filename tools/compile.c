@@ -5,6 +5,7 @@
 
 #include <polyccl/compile.h>
 
+#include "base/error.h"
 #include "base/options.h"
 #include "output.h"
 #include "plan/plan.h"
@@ -157,10 +158,6 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
 static int convert(const compile_args *args) {
   polyccl_plan *plan = NULL;
   polyccl_verify_report report;
-  if (args->program.count > 0 || args->tuned) {
-    return pccl_tool_usage("compile", "%s is a plan: of all options only --format and -o go with it",
-                           args->program.path);
-  }
   polyccl_result result = polyccl_plan_read(args->program.path, &plan);
   if (result == POLYCCL_SUCCESS) {
     result = polyccl_plan_verify(plan, &report);
@@ -175,17 +172,30 @@ static int convert(const compile_args *args) {
   return status;
 }
 
+/* A plan to be compiled anew: the program that makes its moves. */
+static polyccl_result program_of_plan(const char *path, polyccl_program **program) {
+  polyccl_plan *plan = NULL;
+  PCCL_TRY(polyccl_plan_read(path, &plan));
+  polyccl_result result = polyccl_program_from_plan(plan, program);
+  polyccl_plan_destroy(plan);
+  return result;
+}
+
 static int compile(const compile_args *args) {
   bool is_plan;
   polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }
-  if (is_plan) {
+  if (is_plan && args->program.count > 0) {
+    return pccl_tool_usage("compile", "%s is a plan, it has no parameters (-p)", args->program.path);
+  }
+  if (is_plan && !args->tuned) {
     return convert(args);
   }
   polyccl_program *program = NULL;
-  result = polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
+  result = is_plan ? program_of_plan(args->program.path, &program)
+                   : polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }

@@ -24,7 +24,8 @@ static const tool tools[] = {
      "[--policy connection|state] [--schedule hpds|round-robin|best] [--topology T] [--max-tb N] [--size S] [--seconds "
      "N] "
      "[--dump PASS]",
-     "a verified plan, as text or MSCCL XML; of a plan, the same in another format", pccl_tool_compile},
+     "a verified plan, as text or MSCCL XML; of a plan, the same in another format, or compiled anew",
+     pccl_tool_compile},
     {"export", "PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE",
      "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},

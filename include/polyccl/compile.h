@@ -47,6 +47,11 @@ typedef struct polyccl_compile_options {
 POLYCCL_API polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_compile_options *options,
                                            polyccl_plan **plan);
 
+/* The way back: a program that makes the moves of a plan, so that plans from elsewhere (TACCL's and SCCL's XML) go
+ * through the check and every policy. The plan must pass the verifier; its thread blocks, channels and order are
+ * forgotten, locations are kept. A custom plan without a postcondition makes a program without one. */
+POLYCCL_API polyccl_result polyccl_program_from_plan(const polyccl_plan *plan, polyccl_program **program);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 polyccl_unit_test(plan_files)
 polyccl_unit_test(plan_xml)
 polyccl_unit_test(synth)
+polyccl_unit_test(lift)
 
 if(TARGET polyccl_tool)
   add_test(NAME formats_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/formats_cli.sh $<TARGET_FILE:polyccl_tool>

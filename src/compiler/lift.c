@@ -1,0 +1,388 @@
+/* Plan -> program: the moves of a verified plan, written again on the builder, so that plans from elsewhere go through
+ * the check and every policy.
+ *
+ * The plan's steps run in one order that its dependencies allow. A message becomes a copy or a reduction at the moment
+ * it is received, from the chunk that was sent. Two things that a plan can do and a program cannot are spelt out:
+ *   - a sent chunk that is overwritten before its message is received is kept in scratch ("sent");
+ *   - rrs stores nothing. Its sum is stored at its source, where compilers made it from a chunk that is dead; should
+ *     the check find that it is not, all such sums go to scratch ("sum"). */
+#include <stdlib.h>
+
+#include <polyccl/compile.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "plan/plan.h"
+#include "program/collective.h"
+
+typedef struct range {
+  int32_t rank, buffer, index, size; /* the builder's buffers */
+} range;
+
+typedef struct message {
+  range from;
+  uint64_t clock; /* when it was sent */
+  int32_t step;   /* the send */
+} message;
+
+typedef struct queue {
+  PCCL_VEC(message) sent;
+  size_t taken;
+} queue;
+
+typedef struct cell {
+  uint64_t written; /* clock of the last write */
+  uint32_t flying;  /* messages that were sent from here and not yet received */
+} cell;
+
+typedef struct lifter {
+  const polyccl_plan *plan;
+  polyccl_program *program; /* NULL: a rehearsal that finds out which sends must be kept */
+  pccl_collective_spec spec;
+  queue *queue;    /* [connections] */
+  int32_t *next;   /* [tbs] */
+  bool *kept;      /* [steps]: the sent chunk waits in scratch */
+  cell **cell;     /* [ranks]: of user memory, then of scratch */
+  uint64_t clock;  /* steps run so far */
+  bool sums_apart; /* rrs in scratch of its own */
+  int scratch, sent, sum;
+} lifter;
+
+static polyccl_result no_memory(void) { return pccl_no_memory("a program from a plan"); }
+
+static cell *cell_of(const lifter *l, range r, int32_t i) {
+  int at = r.buffer == l->scratch ? pccl_collective_cells(&l->spec) + r.index + i
+                                  : pccl_collective_cell(&l->spec, r.rank, r.buffer == POLYCCL_OUTPUT, r.index + i);
+  return &l->cell[r.rank][at];
+}
+
+/* Scratch of the lifter's own is written once and needs no clocks. */
+static bool is_own(const lifter *l, range r) { return r.buffer == l->sent || r.buffer == l->sum; }
+
+static void note_write(lifter *l, range r) {
+  for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
+    cell_of(l, r, i)->written = l->clock;
+  }
+}
+
+static bool written_since(const lifter *l, range r, uint64_t clock) {
+  for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
+    if (cell_of(l, r, i)->written > clock) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A message leaves from `r` (change 1) or arrives (-1). */
+static void note_flight(lifter *l, range r, int change) {
+  for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
+    cell_of(l, r, i)->flying += (uint32_t)change;
+  }
+}
+
+static bool is_flying(const lifter *l, range r) {
+  for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
+    if (cell_of(l, r, i)->flying > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static range place(const lifter *l, int32_t rank, uint8_t buffer, int32_t index, int32_t size) {
+  static const int user[] = {[POLYCCL_BUF_INPUT] = POLYCCL_INPUT, [POLYCCL_BUF_OUTPUT] = POLYCCL_OUTPUT};
+  return (range){rank, buffer == POLYCCL_BUF_SCRATCH ? l->scratch : user[buffer], index, size};
+}
+
+/* True for two names of the same chunks. */
+static bool same(const lifter *l, range a, range b) {
+  return a.rank == b.rank && !is_own(l, a) && !is_own(l, b) && cell_of(l, a, 0) == cell_of(l, b, 0);
+}
+
+static bool overlap(const lifter *l, range a, range b) {
+  if (a.rank != b.rank || is_own(l, a) || is_own(l, b)) {
+    return false;
+  }
+  const cell *first = cell_of(l, a, 0), *other = cell_of(l, b, 0);
+  return first < other + b.size && other < first + a.size;
+}
+
+/* ---- operations; nothing happens in a rehearsal ---- */
+
+static polyccl_result take(const lifter *l, range r, polyccl_location at, polyccl_ref *ref) {
+  return polyccl_program_chunk(l->program, r.rank, r.buffer, r.index, r.size, at, ref);
+}
+
+static polyccl_result copy(lifter *l, range from, range *to, polyccl_location at);
+
+/* A program does not move chunks onto themselves: such an operand goes by scratch. */
+static polyccl_result set_apart(lifter *l, range *operand, range target, polyccl_location at) {
+  range own = {operand->rank, l->sum, -1, operand->size};
+  if (!overlap(l, *operand, target)) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(copy(l, *operand, &own, at));
+  *operand = own;
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result copy(lifter *l, range from, range *to, polyccl_location at) {
+  polyccl_ref ref;
+  if (same(l, from, *to)) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(set_apart(l, &from, *to, at));
+  note_write(l, *to);
+  if (l->program == NULL) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(take(l, from, at, &ref));
+  PCCL_TRY(polyccl_program_copy(l->program, &ref, to->rank, to->buffer, to->index, POLYCCL_NO_HINTS, at, &ref));
+  to->index = ref.index; /* where it was appended */
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result reduce(lifter *l, range sum, range operand, polyccl_location at) {
+  polyccl_ref to, from;
+  PCCL_TRY(set_apart(l, &operand, sum, at));
+  note_write(l, sum);
+  if (l->program == NULL) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(take(l, sum, at, &to));
+  PCCL_TRY(take(l, operand, at, &from));
+  return polyccl_program_reduce(l->program, &to, &from, POLYCCL_NO_HINTS, at, &to);
+}
+
+/* ---- steps ---- */
+
+static polyccl_result send(lifter *l, const polyccl_step *step, range from, polyccl_location at) {
+  int32_t index = (int32_t)(step - l->plan->step);
+  if (l->kept[index]) {
+    range kept = {from.rank, l->sent, -1, from.size};
+    PCCL_TRY(copy(l, from, &kept, at));
+    from = kept;
+  }
+  note_flight(l, from, 1);
+  message m = {from, l->clock, index};
+  return pccl_vec_push(&l->queue[step->send].sent, m) ? POLYCCL_SUCCESS : no_memory();
+}
+
+/* The chunk that holds the next message, still as it was sent. */
+static range receive(lifter *l, const polyccl_step *step) {
+  queue *q = &l->queue[step->recv];
+  message m = q->sent.data[q->taken++];
+  note_flight(l, m.from, -1);
+  if (l->program == NULL && written_since(l, m.from, m.clock)) {
+    l->kept[m.step] = true;
+  }
+  return m.from;
+}
+
+static polyccl_result run_step(lifter *l, int32_t rank, const polyccl_step *step) {
+  polyccl_location at = pccl_step_location(l->plan, step);
+  range src = place(l, rank, step->src_buf, step->src, step->count);
+  range dst = place(l, rank, step->dst_buf, step->dst, step->count);
+  range result = dst, own = {rank, l->sum, -1, step->count};
+  l->clock++;
+  switch ((polyccl_step_op)step->op) {
+    case POLYCCL_STEP_SEND: result = src; break;
+    case POLYCCL_STEP_RECV:
+    case POLYCCL_STEP_RCS: PCCL_TRY(copy(l, receive(l, step), &dst, at)); break;
+    case POLYCCL_STEP_RRC:
+    case POLYCCL_STEP_RRCS: {
+      range from = receive(l, step);
+      PCCL_TRY(copy(l, src, &dst, at));
+      PCCL_TRY(reduce(l, dst, from, at));
+      break;
+    }
+    case POLYCCL_STEP_RRS: {
+      range from = receive(l, step);
+      result = src;
+      if (l->sums_apart) {
+        PCCL_TRY(copy(l, src, &own, at));
+        result = own;
+      }
+      PCCL_TRY(reduce(l, result, from, at));
+      break;
+    }
+    case POLYCCL_STEP_COPY: PCCL_TRY(copy(l, src, &dst, at)); break;
+    case POLYCCL_STEP_REDUCE: PCCL_TRY(reduce(l, dst, src, at)); break;
+    default: break;
+  }
+  return step->send >= 0 ? send(l, step, result, at) : POLYCCL_SUCCESS;
+}
+
+static bool is_ready(const lifter *l, int32_t tb) {
+  const polyccl_plan *plan = l->plan;
+  const polyccl_thread_block *block = &plan->tb[tb];
+  if (l->next[tb] == block->steps) {
+    return false;
+  }
+  const polyccl_step *step = &plan->step[block->step + l->next[tb]];
+  if (step->recv >= 0 && l->queue[step->recv].taken == l->queue[step->recv].sent.len) {
+    return false;
+  }
+  for (int32_t i = 0; i < step->waits; i++) {
+    polyccl_wait wait = plan->wait[step->wait + i];
+    if (l->next[plan->rank[block->rank].tb + wait.tb] <= wait.step) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* True for a step that overwrites what a message on its way was sent from: better after it has arrived. */
+static bool is_rude(const lifter *l, int32_t tb) {
+  const polyccl_thread_block *block = &l->plan->tb[tb];
+  const polyccl_step *step = &l->plan->step[block->step + l->next[tb]];
+  bool sums = step->op == POLYCCL_STEP_RRS && !l->sums_apart;
+  return (pccl_ops[step->op].writes_dst &&
+          is_flying(l, place(l, block->rank, step->dst_buf, step->dst, step->count))) ||
+         (sums && is_flying(l, place(l, block->rank, step->src_buf, step->src, step->count)));
+}
+
+/* Every thread block in turn goes as far as it can, until all are done; a rude step only where nothing else goes on. */
+static polyccl_result run(lifter *l) {
+  size_t left = l->plan->steps, before;
+  bool rude = false;
+  do {
+    before = left;
+    for (int32_t tb = 0; tb < (int32_t)l->plan->tbs; tb++) {
+      for (; is_ready(l, tb) && (rude || !is_rude(l, tb)); left--, rude = false) {
+        const polyccl_thread_block *block = &l->plan->tb[tb];
+        PCCL_TRY(run_step(l, block->rank, &l->plan->step[block->step + l->next[tb]]));
+        l->next[tb]++;
+      }
+    }
+    if (left == before && rude) {
+      break;
+    }
+    rude = left == before;
+  } while (left > 0);
+  return left == 0 ? POLYCCL_SUCCESS
+                   : pccl_fail(POLYCCL_ERROR_INVALID, "the plan hangs: %zu of its steps never start", left);
+}
+
+static void reset(lifter *l) {
+  size_t cells = (size_t)pccl_collective_cells(&l->spec);
+  l->clock = 0;
+  for (size_t c = 0; c < l->plan->connections; c++) {
+    l->queue[c].sent.len = l->queue[c].taken = 0;
+  }
+  for (size_t t = 0; t < l->plan->tbs; t++) {
+    l->next[t] = 0;
+  }
+  for (int32_t r = 0; r < l->plan->ranks; r++) {
+    for (size_t i = 0; i < cells + (size_t)l->plan->rank[r].scratch; i++) {
+      l->cell[r][i] = (cell){0};
+    }
+  }
+}
+
+/* ---- the program ---- */
+
+static polyccl_result declare(const polyccl_plan *plan, polyccl_program *program) {
+  for (size_t i = 0; i < plan->absents; i++) {
+    PCCL_TRY(polyccl_program_pre(program, plan->absent[i].rank, plan->absent[i].chunk, false));
+  }
+  for (size_t i = 0; i < plan->posts; i++) {
+    const polyccl_post *post = &plan->post[i];
+    PCCL_TRY(polyccl_program_post(program, post->rank, post->chunk, plan->leaf + post->leaf, post->leaves));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result build(lifter *l) {
+  const polyccl_plan *plan = l->plan;
+  polyccl_program_config config = {.name = plan->name,
+                                   .collective = plan->collective,
+                                   .ranks = plan->ranks,
+                                   .chunks = plan->chunks,
+                                   .chunks_out = plan->collective == POLYCCL_CUSTOM ? plan->chunks_out : 0,
+                                   .inplace = plan->inplace,
+                                   .root = plan->root,
+                                   .peer = plan->peer,
+                                   .protocol = plan->protocol,
+                                   .instances = 1,
+                                   .min_bytes = plan->min_bytes,
+                                   .max_bytes = plan->max_bytes};
+  PCCL_TRY(polyccl_program_create(&config, &l->program));
+  PCCL_TRY(declare(plan, l->program));
+  int scratch, sent, sum;
+  PCCL_TRY(polyccl_program_scratch(l->program, "scratch", &scratch));
+  PCCL_TRY(polyccl_program_scratch(l->program, "sent", &sent));
+  PCCL_TRY(polyccl_program_scratch(l->program, "sum", &sum));
+  l->scratch = scratch;
+  l->sent = sent;
+  l->sum = sum;
+  reset(l);
+  PCCL_TRY(run(l));
+  return polyccl_program_check(l->program, NULL);
+}
+
+static bool has_rrs(const polyccl_plan *plan) {
+  for (size_t i = 0; i < plan->steps; i++) {
+    if (plan->step[i].op == POLYCCL_STEP_RRS) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static polyccl_result lift(lifter *l) {
+  const polyccl_plan *plan = l->plan;
+  size_t cells = (size_t)pccl_collective_cells(&l->spec);
+  l->queue = pccl_zeroed(plan->connections, sizeof *l->queue);
+  l->next = pccl_zeroed(plan->tbs, sizeof *l->next);
+  l->kept = pccl_zeroed(plan->steps, sizeof *l->kept);
+  l->cell = pccl_zeroed((size_t)plan->ranks, sizeof *l->cell);
+  if (l->queue == NULL || l->next == NULL || l->kept == NULL || l->cell == NULL) {
+    return no_memory();
+  }
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    l->cell[r] = pccl_zeroed(cells + (size_t)plan->rank[r].scratch, sizeof **l->cell);
+    if (l->cell[r] == NULL) {
+      return no_memory();
+    }
+  }
+  PCCL_TRY(run(l)); /* the rehearsal */
+  polyccl_result result = build(l);
+  if (result == POLYCCL_ERROR_INVALID && has_rrs(plan)) {
+    polyccl_program_destroy(l->program);
+    l->program = NULL;
+    l->sums_apart = true;
+    reset(l);
+    PCCL_TRY(run(l));
+    result = build(l);
+  }
+  return result;
+}
+
+polyccl_result polyccl_program_from_plan(const polyccl_plan *plan, polyccl_program **program) {
+  /* Numbers of buffers for the rehearsal; the builder numbers them in the same order. */
+  lifter l = {.plan = plan,
+              .spec = pccl_plan_spec(plan),
+              .scratch = POLYCCL_SCRATCH,
+              .sent = POLYCCL_SCRATCH + 1,
+              .sum = POLYCCL_SCRATCH + 2};
+  PCCL_TRY(polyccl_plan_verify(plan, NULL));
+  polyccl_result result = lift(&l);
+  if (result == POLYCCL_SUCCESS) {
+    *program = l.program;
+    l.program = NULL;
+  }
+  polyccl_program_destroy(l.program);
+  for (size_t c = 0; l.queue != NULL && c < plan->connections; c++) {
+    pccl_vec_free(&l.queue[c].sent);
+  }
+  for (int32_t r = 0; l.cell != NULL && r < plan->ranks; r++) {
+    free(l.cell[r]);
+  }
+  free(l.queue);
+  free(l.next);
+  free(l.kept);
+  free(l.cell);
+  return result;
+}
