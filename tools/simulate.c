@@ -23,8 +23,8 @@ static const char help[] =
     "  --micro-batches N         instead of as few as make messages fit into FIFO slots\n"
     "  --depth N                 FIFO slots per connection instead of the machine's\n"
     "  --contention X            share of a link lost per thread block beyond those that fill it\n"
-    "  --tolerance X             rates may be off by this share; 0: exact max-min fairness (default: exact up to\n"
-    "                            4 million step executions, 0.01 beyond)\n"
+    "  --tolerance X             changes of a link's share below this are not passed on; 0: exact max-min fairness\n"
+    "                            (default: exact while that is cheap, then 0.03)\n"
     "  --timeline FILE           what every thread block does when, and the use of links, tab-separated\n";
 
 typedef struct simulate_args {

@@ -40,8 +40,8 @@ typedef struct polyccl_sim_options {
   int32_t fifo_depth;    /* slots per connection; 0: what the devices have, but no less than the plan's depth */
   uint32_t keep;         /* POLYCCL_SIM_* */
   double contention;     /* share of a link lost per thread block beyond those that fill it; < 0: the devices' figure */
-  double tolerance;      /* relative change of a rate that is not passed on to other links; 0: exact max-min;
-                            < 0: exact up to 4 million step executions, 0.01 beyond */
+  double tolerance;      /* relative change of a link's share that is not passed on to other links; 0: exact max-min;
+                            < 0: exact while that is cheap (5 million updates of links), 0.03 afterwards */
 } polyccl_sim_options;
 
 #define POLYCCL_SIM_DEFAULTS ((polyccl_sim_options){.protocol = -1, .order = -1, .contention = -1, .tolerance = -1})

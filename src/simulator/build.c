@@ -22,11 +22,11 @@ polyccl_result pccl_sim_alloc(sim *s, size_t count, size_t element, void **array
 }
 
 void pccl_sim_free(sim *s) {
-  void *arrays[] = {s->model,          s->step,      s->wait,       s->tb,          s->connection,
-                    s->slot,           s->spent,     s->rank,       s->target_end,  s->hop,
-                    s->route_resource, s->resource,  s->member,     s->flow,        s->other,
-                    s->dirty,          s->end_dirty, s->queue.heap, s->queue.place, s->ready,
-                    s->exec,           s->slot_exec, s->moments,    s->record.data, s->change.data};
+  void *arrays[] = {s->model,       s->step,        s->wait,       s->tb,    s->connection,     s->slot,
+                    s->spent,       s->rank,        s->target_end, s->hop,   s->route_resource, s->resource,
+                    s->member,      s->flow,        s->other,      s->level, s->dirty,          s->end_dirty,
+                    s->queue.heap,  s->queue.place, s->ready,      s->exec,  s->slot_exec,      s->moments,
+                    s->record.data, s->change.data};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
     free(arrays[i]);
   }

@@ -21,6 +21,9 @@
 
 #define SIM_PS_PER_US 1e6
 
+#define SIM_EXACT_UPDATES 5000000 /* by default: exact sharing for so many updates of links, some seconds */
+#define SIM_ROUGH 0.03            /* and this tolerance afterwards */
+
 /* NOP: moves nothing; OUT: its bytes go over `send`'s route; IN: over `recv`'s; SHARES: they meet a resource. */
 enum { SIM_NOP = 1, SIM_REDUCES = 2, SIM_OUT = 4, SIM_IN = 8, SIM_SHARES = 16 };
 
@@ -92,18 +95,21 @@ typedef struct sim_model {
 typedef struct sim_resource {
   double capacity; /* bytes per ps */
   double contention;
-  double level;  /* the most that a flow gets here; infinite: nobody is held up */
   double wanted; /* sum of the flows' own caps */
   int32_t flow;  /* first place in `member` */
   int32_t flows;
-  bool dirty, end_dirty;
+  bool dirty;   /* to be solved again ... */
+  bool changed; /* ... because a flow came or went */
+  bool end_dirty;
 } sim_resource;
 
+enum { SIM_NEAR = 3 };
+
 typedef struct sim_flow {
-  double left, rate, cap; /* bytes, bytes per ps */
-  int64_t since, end;     /* `left` holds at `since` */
-  const int32_t *resource;
-  int32_t resources;
+  double left, rate, cap;  /* bytes, bytes per ps */
+  int64_t since, end;      /* `left` holds at `since` */
+  const int32_t *resource; /* at `near`, where that suffices: one cache line */
+  int32_t resources, near[SIM_NEAR];
 } sim_flow;
 
 typedef struct sim_rank {
@@ -152,13 +158,15 @@ typedef struct sim {
   int32_t *route_resource;
 
   sim_resource *resource;
+  double *level; /* by resource: the most that a flow gets there; infinite: nobody is held up */
   int32_t *member;
   int32_t resources;
   sim_flow *flow; /* by thread block */
-  double *other;  /* scratch of share.c */
+  double *other;  /* scratch of share.c, [2 x thread blocks] */
   int32_t *dirty, *end_dirty;
   int32_t dirty_head, dirty_count, end_dirties;
   double tolerance;
+  uint64_t updates, most_updates; /* of resources; beyond the most, `rough` sharing will do */
 
   sim_queue queue; /* ids: thread blocks, then resources */
   int32_t *ready;  /* stack of thread blocks to look at */

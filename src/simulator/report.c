@@ -26,7 +26,7 @@ static void write_totals(const polyccl_simulation *s, const polyccl_plan *plan, 
   fprintf(to, "algorithm bandwidth  %.3f GB/s\n", s->algorithm);
   fprintf(to, "bus bandwidth        %.3f GB/s (x %.4f)\n", s->bus, s->bus_factor);
   fprintf(to, "step executions      %llu (%llu events, link shares %s)\n", (unsigned long long)s->executions,
-          (unsigned long long)s->events, s->exact ? "exact" : "within 1 % or the tolerance asked for");
+          (unsigned long long)s->events, s->exact ? "exact" : "within a tolerance");
 }
 
 static double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }

@@ -222,8 +222,7 @@ static int by_connections(const void *a, const void *b) {
 }
 
 static void add_resource(sim *s, double capacity, double contention, int32_t blocks, int32_t *members) {
-  s->resource[s->resources++] =
-      (sim_resource){.capacity = capacity, .contention = contention, .level = INFINITY, .flow = *members};
+  s->resource[s->resources++] = (sim_resource){.capacity = capacity, .contention = contention, .flow = *members};
   *members += blocks;
 }
 
@@ -271,7 +270,11 @@ static polyccl_result make_resources(sim *s, link_users *users, const candidate 
   PCCL_TRY(SIM_ALLOC(s, s->member, (size_t)members));
   PCCL_TRY(SIM_ALLOC(s, s->dirty, (size_t)s->resources + 1));
   PCCL_TRY(SIM_ALLOC(s, s->end_dirty, (size_t)s->resources + 1));
-  PCCL_TRY(SIM_ALLOC(s, s->other, s->plan->tbs));
+  PCCL_TRY(SIM_ALLOC(s, s->other, 2 * s->plan->tbs));
+  PCCL_TRY(SIM_ALLOC(s, s->level, (size_t)s->resources));
+  for (int32_t r = 0; r < s->resources; r++) {
+    s->level[r] = INFINITY;
+  }
   return SIM_ALLOC(s, s->flow, s->plan->tbs);
 }
 

@@ -14,19 +14,20 @@
 
 static const double same = 1e-12; /* relative: rounding, not a change */
 
-static double limit_without(const sim *s, const sim_flow *f, int32_t a, int32_t b) {
+static inline double least(double a, double b) { return a < b ? a : b; }
+
+static inline double limit_without(const sim *s, const sim_flow *f, int32_t a, int32_t b) {
   double limit = f->cap;
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t r = f->resource[i];
-    if (r != a && r != b && s->resource[r].level < limit) {
-      limit = s->resource[r].level;
-    }
+    limit = r != a && r != b ? least(limit, s->level[r]) : limit;
   }
   return limit;
 }
 
-static void mark_dirty(sim *s, int32_t r) {
+static void mark_dirty(sim *s, int32_t r, bool changed) {
   sim_resource *resource = &s->resource[r];
+  resource->changed = resource->changed || changed;
   if (!resource->dirty) {
     resource->dirty = true;
     int32_t at = s->dirty_head + s->dirty_count++;
@@ -51,7 +52,13 @@ static void set_rate(sim *s, int32_t tb, double rate) {
     pccl_sim_trace_use(s, tb, s->now, rate - f->rate, 0);
   }
   f->rate = rate;
-  f->end = s->now + (f->left > 0 ? (int64_t)ceil(f->left / rate) : 0);
+  int64_t duration = 0;
+  if (f->left > 0) {
+    double exact = f->left / rate;
+    duration = (int64_t)exact;
+    duration += (double)duration < exact;
+  }
+  f->end = s->now + duration;
   mark_end(s, f->resource[0]);
 }
 
@@ -60,18 +67,20 @@ static bool can_fill(const sim_resource *r) { return r->wanted > r->capacity * (
 
 /* What the thread blocks beyond those that fill it cost a link. */
 static double capacity_now(const sim_resource *r) {
+  if (r->contention <= 0) {
+    return r->capacity;
+  }
   double fill = ceil(r->capacity * r->flows / r->wanted - 1e-9);
   double excess = r->flows - fill;
-  return r->contention > 0 && excess > 0 ? r->capacity / (1 + r->contention * excess) : r->capacity;
+  return excess > 0 ? r->capacity / (1 + r->contention * excess) : r->capacity;
 }
 
-static double solve(sim *s, int32_t index) {
-  const sim_resource *r = &s->resource[index];
-  const int32_t *member = &s->member[r->flow];
+/* The level of a resource whose flows are let have `other` by all else; `want` is scratch of the same length. */
+static double solve(const sim_resource *r, const double *other, double *want) {
   double sum = 0, capacity = capacity_now(r);
   for (int32_t i = 0; i < r->flows; i++) {
-    s->other[i] = limit_without(s, &s->flow[member[i]], index, index);
-    sum += s->other[i];
+    want[i] = other[i];
+    sum += other[i];
   }
   if (sum <= capacity * (1 + same)) {
     return INFINITY;
@@ -82,10 +91,10 @@ static double solve(sim *s, int32_t index) {
     double taken = 0;
     int32_t kept = 0;
     for (int32_t i = 0; i < left; i++) {
-      if (s->other[i] <= share) {
-        taken += s->other[i];
+      if (want[i] <= share) {
+        taken += want[i];
       } else {
-        s->other[kept++] = s->other[i];
+        want[kept++] = want[i];
       }
     }
     if (kept == left || kept == 0) {
@@ -97,7 +106,7 @@ static double solve(sim *s, int32_t index) {
   }
 }
 
-static bool differs(double a, double b, double tolerance) {
+static inline bool differs(double a, double b, double tolerance) {
   if (isinf(a) || isinf(b)) {
     return a != b;
   }
@@ -105,35 +114,45 @@ static bool differs(double a, double b, double tolerance) {
 }
 
 /* Flow f's limit at `index` went from `before` to `after`: which of its other resources must be solved again? */
-static void pass_on(sim *s, const sim_flow *f, int32_t index, double before, double after) {
+static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double before, double after) {
+  double lower = least(before, after);
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t k = f->resource[i];
-    const sim_resource *other = &s->resource[k];
-    if (k == index || !can_fill(other)) {
-      continue;
+    double level = s->level[k];
+    if (k == index || lower >= level || !can_fill(&s->resource[k])) {
+      continue; /* the flow has its level there, before and after */
     }
     double rest = limit_without(s, f, k, index);
-    double was = fmin(rest, before), is = fmin(rest, after);
-    bool unchanged = fmin(was, other->level) == fmin(is, other->level);
-    if (!unchanged && !(isinf(other->level) && is < was)) {
-      mark_dirty(s, k);
+    double was = least(rest, before), is = least(rest, after);
+    if (least(was, level) != least(is, level) && !(isinf(level) && is < was)) {
+      mark_dirty(s, k, false);
     }
   }
 }
 
 static void update(sim *s, int32_t index) {
+  if (++s->updates > s->most_updates) {
+    s->most_updates = UINT64_MAX;
+    s->tolerance = SIM_ROUGH;
+  }
   sim_resource *r = &s->resource[index];
-  double before = r->level, after = r->flows > 0 ? solve(s, index) : INFINITY;
-  if (!differs(before, after, s->tolerance > same ? s->tolerance : same)) {
+  const int32_t *member = &s->member[r->flow];
+  double *other = s->other;
+  for (int32_t i = 0; i < r->flows; i++) {
+    other[i] = limit_without(s, &s->flow[member[i]], index, index);
+  }
+  double before = s->level[index], after = r->flows > 0 ? solve(r, other, s->other + s->tbs) : INFINITY;
+  double tolerance = r->changed || s->tolerance < same ? same : s->tolerance;
+  r->changed = false;
+  if (!differs(before, after, tolerance)) {
     return;
   }
-  r->level = after;
+  s->level[index] = after;
   for (int32_t i = 0; i < r->flows; i++) {
-    int32_t tb = s->member[r->flow + i];
-    sim_flow *f = &s->flow[tb];
-    double rate = limit_without(s, f, -1, -1);
+    sim_flow *f = &s->flow[member[i]];
+    double rate = least(other[i], after);
     if (differs(rate, f->rate, same)) {
-      set_rate(s, tb, rate);
+      set_rate(s, member[i], rate);
     }
     if (f->resources > 1) {
       pass_on(s, f, index, before, after);
@@ -144,12 +163,18 @@ static void update(sim *s, int32_t index) {
 void pccl_sim_flow_add(sim *s, int32_t tb, double bytes, double cap, const int32_t *resource, int32_t resources) {
   sim_flow *f = &s->flow[tb];
   *f = (sim_flow){.left = bytes, .cap = cap, .since = s->now, .resource = resource, .resources = resources};
+  if (resources <= SIM_NEAR) {
+    for (int32_t i = 0; i < resources; i++) {
+      f->near[i] = resource[i];
+    }
+    f->resource = f->near;
+  }
   for (int32_t i = 0; i < resources; i++) {
     sim_resource *r = &s->resource[resource[i]];
     s->member[r->flow + r->flows++] = tb;
     r->wanted += cap;
     if (can_fill(r)) {
-      mark_dirty(s, resource[i]);
+      mark_dirty(s, resource[i], true);
     }
   }
   if (s->tracing) {
@@ -161,17 +186,17 @@ void pccl_sim_flow_add(sim *s, int32_t tb, double bytes, double cap, const int32
 void pccl_sim_flow_remove(sim *s, int32_t tb) {
   sim_flow *f = &s->flow[tb];
   for (int32_t i = 0; i < f->resources; i++) {
-    sim_resource *r = &s->resource[f->resource[i]];
+    int32_t index = f->resource[i];
+    sim_resource *r = &s->resource[index];
     int32_t *member = &s->member[r->flow];
     int32_t at = 0;
     while (member[at] != tb) {
       at++;
     }
     member[at] = member[--r->flows];
-    bool could = can_fill(r);
     r->wanted = r->flows > 0 ? r->wanted - f->cap : 0;
-    if (could && !isinf(r->level)) {
-      mark_dirty(s, f->resource[i]);
+    if (!isinf(s->level[index])) {
+      mark_dirty(s, index, true);
     }
   }
   if (s->tracing) {
@@ -185,7 +210,7 @@ static void update_end(sim *s, int32_t index) {
   int64_t end = INT64_MAX;
   for (int32_t i = 0; i < r->flows; i++) {
     const sim_flow *f = &s->flow[s->member[r->flow + i]];
-    if (f->resource[0] == index && f->end < end) {
+    if (f->end < end && f->resource[0] == index) {
       end = f->end;
     }
   }

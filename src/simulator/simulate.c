@@ -6,9 +6,6 @@
 #include "plan/plan.h"
 #include "simulator/machine.h"
 
-static const uint64_t exact_executions = 4000000; /* with more, rates may be off by `rough` */
-static const double rough = 0.01;
-
 static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
   int32_t input, output;
   polyccl_plan_shape(plan, 0, &input, &output);
@@ -84,7 +81,8 @@ static polyccl_result resolve_options(sim *s) {
   if (isnan(o->tolerance) || isnan(o->contention)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
   }
-  s->tolerance = o->tolerance >= 0 ? o->tolerance : s->executions <= exact_executions ? 0 : rough;
+  s->tolerance = o->tolerance >= 0 ? o->tolerance : 0;
+  s->most_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;
   return POLYCCL_SUCCESS;
 }
 

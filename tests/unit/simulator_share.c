@@ -29,11 +29,13 @@ static world *make_world(uint64_t seed) {
   w->seed = seed;
   sim *s = &w->s;
   s->tbs = FLOWS;
+  s->most_updates = UINT64_MAX;
   s->resources = RESOURCES;
   s->resource = calloc(RESOURCES, sizeof *s->resource);
   s->member = calloc(RESOURCES * FLOWS, sizeof *s->member);
   s->flow = calloc(FLOWS, sizeof *s->flow);
-  s->other = calloc(FLOWS, sizeof *s->other);
+  s->other = calloc(2 * FLOWS, sizeof *s->other);
+  s->level = calloc(RESOURCES, sizeof *s->level);
   s->dirty = calloc(RESOURCES + 1, sizeof *s->dirty);
   s->end_dirty = calloc(RESOURCES + 1, sizeof *s->end_dirty);
   s->queue.heap = calloc(FLOWS + RESOURCES, sizeof *s->queue.heap);
@@ -41,8 +43,8 @@ static world *make_world(uint64_t seed) {
   memset(s->queue.place, -1, (FLOWS + RESOURCES) * sizeof *s->queue.place);
   for (int r = 0; r < RESOURCES; r++) {
     double contention = seed % 2 == 1 && r % 3 == 0 ? 0.1 : 0;
-    s->resource[r] = (sim_resource){
-        .capacity = (double)(1 + draw(w, 9)), .contention = contention, .level = INFINITY, .flow = r * FLOWS};
+    s->level[r] = INFINITY;
+    s->resource[r] = (sim_resource){.capacity = (double)(1 + draw(w, 9)), .contention = contention, .flow = r * FLOWS};
   }
   for (int f = 0; f < FLOWS; f++) {
     int first = (int)draw(w, RESOURCES), step = 1 + (int)draw(w, 2) * 4; /* 1 and 5: prime to 12 */
