@@ -1,4 +1,5 @@
 /* A trace as Chrome trace events; docs/view.md has the format. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,9 @@ static void add_step(pccl_text *text, const polyccl_trace *trace, const polyccl_
   }
 }
 
+/* Ends meet the next begin after rounding too: viewers nest what overlaps by a picosecond. */
+static double rounded(double time) { return rint(time * 1e6) / 1e6; }
+
 static void write_record(writer *w, const polyccl_trace *trace, const polyccl_trace_record *record) {
   const polyccl_trace_step *step = &trace->step[record->step];
   const polyccl_trace_lane *lane = &trace->lane[step->lane];
@@ -95,7 +99,7 @@ static void write_record(writer *w, const polyccl_trace *trace, const polyccl_tr
                 state, lane->rank, lane->tb);
   pccl_json_number(&w->text, record->begin);
   pccl_text_add(&w->text, ",\"dur\":");
-  pccl_json_number(&w->text, record->end - record->begin);
+  pccl_json_number(&w->text, rounded(record->end) - rounded(record->begin));
   pccl_text_add(&w->text, ",\"args\":{\"step\":%d,\"batch\":%d", step->number, record->batch);
   add_step(&w->text, trace, step);
   pccl_text_add(&w->text, record->critical ? ",\"critical\":true}}" : "}}");

@@ -153,7 +153,8 @@ function drawBoxText(s, trace, record, x0, x1, y, height) {
   const room = x1 - x0 - 8 * ratio, width = context.measureText(name).width;
   if (width > room) return;
   context.fillText(name, x0 + 4 * ratio, (y + height / 2 + 0.5) * ratio);
-  const more = `  step ${trace.step.number[step]} \u00b7 batch ${trace.record.batch[record]}${placeOf(trace, step) && op.known ? " \u00b7 " + placeOf(trace, step) : ""}`;
+  const line = placeOf(trace, step).replace(/^.*\//, "");
+  const more = `  step ${trace.step.number[step]} \u00b7 batch ${trace.record.batch[record]}${line && op.known ? " \u00b7 " + line : ""}`;
   context.font = `${size * ratio}px ${FONT}`;
   if (width + context.measureText(more).width < room) context.fillText(more, x0 + 4 * ratio + width, (y + height / 2 + 0.5) * ratio);
 }
