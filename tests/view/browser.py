@@ -64,7 +64,8 @@ class Case:
             self.make(path)
             with open(path + ".html", encoding="utf-8") as file:
                 page = file.read()
-            wanted = {"box": box, "op": self.op(box[2]), "searches": searches, "show": show, "dark": label == "hostile"}
+            wanted = {"box": box, "op": self.op(box[2]), "searches": searches, "show": show, "dark": label == "hostile",
+                      "linkTime": 1.5 * self.steps}
             with open(os.path.join(HERE, "selftest.js"), encoding="utf-8") as file:
                 script = file.read()
             page = page.replace("</body>", '<script type="application/json" id="wanted">' + json.dumps(wanted)
@@ -157,6 +158,9 @@ def check_page(case, label, rows, show=None):
     check("all collapsed", results["collapsedAll"], case.ranks)
     check("theme", results["theme"], ["light", "dark", True])
     check("links", len(results["links"]), case.ranks if case.batches > 4 else len(results["links"]))
+    first = int(results["links"][0][0][3:].split(" ")[0])  # the busiest: gpuN > ...
+    check_in("hover on a link", f"gpu{first} > gpu{(first + 1) % case.ranks} (NVLink)", results["linkHover"])
+    check_in("its rate in micro-batch 1", f"{(first + 1) % 5 * 25}", results["linkHover"].split(")")[1])
     boxes = case.count(lambda *_: True)
     for line in results["redraw"]:
         print(f"{label}: {boxes} boxes, {line['zoom']:g} of the time in view: {line['ms']:.1f} ms a redraw "

@@ -115,6 +115,15 @@
     document.getElementById("theme").click();
     results.links = view.shown[0].busyLinks.map(link => [link.name, link.share]);
 
+    if (view.shown[0].busyLinks.length > 0) { // over a link: its name and the rate at that time
+      const links = document.getElementById("links"), r = links.getBoundingClientRect(), time = wanted.linkTime;
+      window.polyccl.fitAll();
+      window.polyccl.redraw();
+      const x = r.left + 118 + (time - view.begin) / (view.end - view.begin) * (r.width - 132);
+      links.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: r.top + 20, bubbles: true}));
+      results.linkHover = text("tip");
+    }
+
     // how long a redraw takes, rasterisation included, from everything to a few boxes
     results.redraw = [];
     key("x"); // first with every box in sight: a row per rank

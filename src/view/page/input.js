@@ -65,9 +65,21 @@ function showTip(hit, x, y) {
     redrawSoon();
   }
   tip.hidden = false;
+  placeTip(tip, x, y);
+}
+
+function placeTip(tip, x, y) {
   const box = tip.getBoundingClientRect();
   tip.style.left = Math.max(4, x + 16 + box.width > window.innerWidth ? x - box.width - 12 : x + 16) + "px";
   tip.style.top = Math.max(4, y + 18 + box.height > window.innerHeight ? y - box.height - 12 : y + 18) + "px";
+}
+
+function showLinkTip(event) {
+  const tip = document.getElementById("tip"), at = linksPane.getBoundingClientRect(), lines = linkAt(event.clientX - at.left, event.clientY - at.top);
+  tip.hidden = lines === null;
+  if (lines === null) return;
+  tip.replaceChildren(element("div", {className: "box-title"}, lines[0]), ...lines.slice(1).map(line => element("div", {}, line)));
+  placeTip(tip, event.clientX, event.clientY);
 }
 
 function toggleRank(rank) {
@@ -133,6 +145,8 @@ function listenToPointer() {
   }, {passive: false});
   lanesPane.addEventListener("scroll", redrawSoon);
   linksPane.addEventListener("scroll", redrawSoon);
+  linksPane.addEventListener("pointermove", showLinkTip);
+  linksPane.addEventListener("pointerleave", () => showTip(null));
   const jump = event => {
     if (event.type === "pointermove" && event.buttons !== 1) return;
     const box = overview.getBoundingClientRect(), at = (event.clientX - box.left - GUTTER) / plotWidth(box.width) * spanOf(), half = (view.end - view.begin) / 2;

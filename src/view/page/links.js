@@ -73,6 +73,17 @@ function drawLinks() {
   }
 }
 
+// The link under the pointer and its rate then: [text, ...] or null.
+function linkAt(x, y) {
+  const trace = linksTrace(), index = Math.floor((y + linksPane.scrollTop) / LINK_ROW), time = xToTime(x, linksPane.clientWidth);
+  if (!trace || index < 0 || index >= trace.busyLinks.length) return null;
+  const link = trace.busyLinks[index], last = link.sample + link.samples;
+  const i = upperBound(trace.sample.time, time, link.sample, last) - 1, rate = i >= link.sample && time <= trace.duration ? trace.sample.rate[i] : 0;
+  const share = link.scale > 0 ? ` of ${link.scale.toPrecision(3)}: ${(100 * rate / link.scale).toFixed(0)} %` : "";
+  return x < GUTTER ? [link.name, `mean ${link.mean.toPrecision(3)} GB/s, most ${link.peak.toPrecision(3)} GB/s`]
+      : [link.name, `${rate.toPrecision(3)} GB/s${share}`, `at ${formatTime(time, (view.end - view.begin) / 1000)}`];
+}
+
 // Per pixel the mean colour of all lanes, busy above waiting; made when size, theme or trace change.
 function overviewImage(width) {
   const key = [width, view.dark, view.shown.map(t => t.index).join()].join("/");
