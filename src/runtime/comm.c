@@ -100,6 +100,9 @@ static polyccl_result read_options(polyccl_comm *comm) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "POLYCCL_TIMEOUT=%zu is out of range (1 to 1000000 seconds)", seconds);
   }
   comm->timeout_ns = (uint64_t)seconds * 1000000000u;
+  size_t checks;
+  PCCL_TRY(pccl_option_size("POLYCCL_CHECK", &checks));
+  comm->checks = checks != 0;
   PCCL_TRY(pccl_option_size("POLYCCL_BUFFER", &comm->buffer_bytes));
   if (comm->buffer_bytes < 1 << 16 || comm->buffer_bytes > (size_t)1 << 36) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "POLYCCL_BUFFER=%zu is out of range (64k to 64g)", comm->buffer_bytes);

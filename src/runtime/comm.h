@@ -25,7 +25,9 @@ struct polyccl_comm {
   pccl_rank_cell *cell; /* ours */
   const pccl_kernels *kernels;
   int rank, ranks, cores;
-  bool crowded; /* more ranks than cores */
+  bool crowded;  /* more ranks than cores */
+  bool checks;   /* POLYCCL_CHECK */
+  uint64_t made; /* calls that were checked */
   unsigned forks;
   int32_t pid;
   uint64_t timeout_ns;

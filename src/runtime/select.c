@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "runtime/agree.h"
 #include "runtime/execute.h"
 #include "runtime/generated.h"
 #include "runtime/plans.h"
@@ -118,8 +119,13 @@ polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, vo
   if (id < 0 || (size_t)id >= comm->plans.len) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan %d is not loaded (%zu are)", id, comm->plans.len);
   }
+  const pccl_loaded *plan = comm->plans.data[id];
+  if (comm->checks) {
+    pccl_claim record = {count, (int32_t)plan->spec.kind, id, (int32_t)dtype, (int32_t)op, -1, plan->spec.inplace};
+    PCCL_TRY(pccl_agree(comm, &record));
+  }
   pccl_prepared *p;
-  PCCL_TRY(pccl_prepare(comm, comm->plans.data[id], count, dtype, op, &p));
+  PCCL_TRY(pccl_prepare(comm, plan, count, dtype, op, &p));
   return run(comm, p, send, recv);
 }
 
@@ -192,15 +198,19 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
   if (r.root >= comm->ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root, comm->ranks - 1);
   }
-  if (r.count == 0) {
-    return POLYCCL_SUCCESS;
-  }
   size_t block;
   if (__builtin_mul_overflow(r.count, polyccl_dtype_size(r.dtype), &block) || block > SIZE_MAX / 4096) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%zu elements are more than memory can hold", r.count);
   }
   pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->ranks, .chunks = 1, .root = r.root};
   r.inplace = recv != NULL && is_in_place(&spec, comm->rank, send, recv, block);
+  if (comm->checks) {
+    pccl_claim record = {r.count, (int32_t)r.collective, -1, (int32_t)r.dtype, (int32_t)r.op, r.root, r.inplace};
+    PCCL_TRY(pccl_agree(comm, &record));
+  }
+  if (r.count == 0) {
+    return POLYCCL_SUCCESS;
+  }
   if (comm->choices == NULL && (comm->choices = pccl_zeroed(CHOICES, sizeof *comm->choices)) == NULL) {
     return pccl_no_memory("a communicator's choices");
   }

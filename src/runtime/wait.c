@@ -10,10 +10,10 @@
 #include "base/error.h"
 
 enum {
-  SPINS = 500,        /* a yield costs little when nobody else wants the core, and much is lost without when one does */
-  SPINS_CROWDED = 30, /* the peer we wait for may need this core */
+  SPINS = 500,       /* a yield costs little when nobody else wants the core, and much is lost without when one does */
+  SPINS_CROWDED = 2, /* the peer we wait for may need this core */
   YIELDS = 4000,
-  YIELDS_CROWDED = 40,
+  YIELDS_CROWDED = 200,
   SLEEP_US = 1000, /* bounds the loss when a bell was missed */
   SLEEP_CROWDED_US = 50000
 };

@@ -31,6 +31,13 @@ typedef struct pccl_reference {
 
 enum { PCCL_CALL_BUFFERS = 3 }; /* input, output, scratch: polyccl_plan_buffer */
 
+/* What a call is, for POLYCCL_CHECK. */
+typedef struct pccl_claim {
+  uint64_t count;
+  int32_t collective, plan; /* plan -1: chosen by the collective */
+  int32_t dtype, op, root, inplace;
+} pccl_claim;
+
 /* What others see of a rank. */
 typedef struct pccl_rank_cell {
   alignas(PCCL_LINE) _Atomic uint32_t state; /* pccl_rank_state */
@@ -42,6 +49,9 @@ typedef struct pccl_rank_cell {
   /* The buffers of the running call; valid for call number `call`. */
   alignas(PCCL_LINE) _Atomic uint64_t call;
   pccl_reference buffer[PCCL_CALL_BUFFERS];
+  /* With POLYCCL_CHECK: call number `made` is in record[made % 2]. Nobody is more than one call ahead. */
+  alignas(PCCL_LINE) _Atomic uint64_t made;
+  pccl_claim record[2];
 } pccl_rank_cell;
 
 typedef enum pccl_rank_state {

@@ -236,6 +236,46 @@ static void nothing_piles_up(void **state) {
   polyccl_plan_destroy(plan);
 }
 
+/* With POLYCCL_CHECK, calls that differ are an error that names both, and so is a rank that does not call. */
+static polyccl_result at_odds(polyccl_comm *comm, void *argument) {
+  polyccl_plan *const *plans = argument;
+  int rank = polyccl_comm_user_rank(comm), kind = *(const int *)plans[1];
+  polyccl_result result = polyccl_comm_add_plan(comm, plans[0], NULL);
+  float in[16] = {0}, out[16];
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_allreduce(in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm);
+  }
+  if (result != POLYCCL_SUCCESS || (kind == 2 && rank == 1)) {
+    return result;
+  }
+  if (kind == 1 && rank == 1) {
+    return polyccl_broadcast(in, out, 8, POLYCCL_FLOAT32, 2, comm);
+  }
+  return polyccl_allreduce(in, out, kind == 0 && rank == 1 ? 9 : 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm);
+}
+
+static void different_calls_are_found(void **state) {
+  (void)state;
+  setenv("POLYCCL_CHECK", "1", 1);
+  setenv("POLYCCL_TIMEOUT", "1", 1);
+  polyccl_plan *plan = make_oneshot(3, 1, false, POLYCCL_SIMPLE, POLYCCL_BATCH_MAJOR);
+  static const struct {
+    polyccl_result result;
+    const char *first, *second;
+  } cases[] = {{POLYCCL_ERROR_INVALID, "of 8 f32, sum", "of 9 f32, sum"},
+               {POLYCCL_ERROR_INVALID, "allreduce of 8", "broadcast of 8 f32, sum, root 2"},
+               {POLYCCL_ERROR_TIMEOUT, "in call 2 (allreduce of 8", "for rank 1 to call"}};
+  for (int kind = 0; kind < 3; kind++) {
+    polyccl_plan *arguments[2] = {plan, (polyccl_plan *)(void *)&kind};
+    assert_int_equal(pccl_launch_threads(3, at_odds, arguments), cases[kind].result);
+    expect_text(cases[kind].first);
+    expect_text(cases[kind].second);
+  }
+  polyccl_plan_destroy(plan);
+  unsetenv("POLYCCL_CHECK");
+  unsetenv("POLYCCL_TIMEOUT");
+}
+
 static void arguments_are_checked(void **state) {
   (void)state;
   polyccl_comm *comm;
@@ -282,6 +322,7 @@ int main(void) {
       cmocka_unit_test(joining_is_checked),
       cmocka_unit_test(child_of_a_fork_is_refused),
       cmocka_unit_test(nothing_piles_up),
+      cmocka_unit_test(different_calls_are_found),
       cmocka_unit_test(arguments_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
