@@ -1,3 +1,7 @@
 polyccl_unit_test(programs)
 polyccl_unit_test(algorithms)
 polyccl_unit_test(golden)
+if(TARGET polyccl_tool)
+  add_test(NAME check_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_cli.sh $<TARGET_FILE:polyccl_tool>)
+  set_tests_properties(check_cli PROPERTIES TIMEOUT 60)
+endif()
