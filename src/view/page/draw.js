@@ -87,7 +87,7 @@ function drawGrid(s, color, top, ink) {
   context.textAlign = "center";
   for (const tick of ticks) {
     const x = timeToX(tick, cssWidth);
-    if (x > GUTTER + 4 && tick >= -1e-12) context.fillText(`${(Math.abs(tick) / unit[0]).toFixed(digits)} ${unit[1]}`, x * ratio, AXIS / 2 * ratio);
+    if (x > GUTTER + 4 && x < cssWidth - 28 && tick >= -1e-12) context.fillText(`${(Math.abs(tick) / unit[0]).toFixed(digits)} ${unit[1]}`, x * ratio, AXIS / 2 * ratio);
   }
   context.textAlign = "left";
 }
