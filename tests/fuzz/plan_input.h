@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <polyccl/plan.h>
+#include <polyccl/compile.h>
 
 /* The plan in `format`, NULL where it does not fit. */
 static char *fuzz_write(const polyccl_plan *plan, polyccl_format format, size_t *length) {
@@ -55,6 +55,16 @@ static void fuzz_xml_trip(const polyccl_plan *plan, polyccl_format format) {
   polyccl_plan_destroy(again);
 }
 
+/* A right plan is a right program. */
+static void fuzz_lift(const polyccl_plan *plan) {
+  polyccl_program *program = NULL;
+  if (polyccl_program_from_plan(plan, &program) != POLYCCL_SUCCESS) {
+    fprintf(stderr, "%s\n", polyccl_last_error());
+    abort();
+  }
+  polyccl_program_destroy(program);
+}
+
 static int fuzz_plan(const uint8_t *data, size_t size) {
   polyccl_plan *plan = NULL;
   if (polyccl_plan_parse("fuzz", (const char *)data, size, &plan) != POLYCCL_SUCCESS) {
@@ -64,6 +74,7 @@ static int fuzz_plan(const uint8_t *data, size_t size) {
   if (polyccl_plan_verify(plan, NULL) == POLYCCL_SUCCESS) {
     fuzz_xml_trip(plan, POLYCCL_FORMAT_XML);
     fuzz_xml_trip(plan, POLYCCL_FORMAT_XML_AZURE);
+    fuzz_lift(plan);
   }
   polyccl_plan_destroy(plan);
   return 0;
