@@ -25,6 +25,7 @@ static const double wanted_seconds = 0.25; /* per size and placement, by the clo
 typedef struct board {
   _Atomic uint32_t arrived, phase;
   _Atomic uint64_t wrong, overwritten, total_wrong;
+  _Atomic uint64_t start; /* --apart: when the next call begins, ns */
   int batch, samples;
   double sample[];
 } board;
@@ -216,13 +217,33 @@ static polyccl_result plan_samples(polyccl_comm *comm, job *j, int id, const buf
   return barrier(comm, j->board);
 }
 
+/* All ranks go on at one time of the clock, since they leave a barrier microseconds apart. */
+static polyccl_result start_together(polyccl_comm *comm, board *b, double *start) {
+  enum { AHEAD_NS = 20000 };
+  PCCL_TRY(barrier(comm, b));
+  if (polyccl_comm_user_rank(comm) == 0) {
+    atomic_store(&b->start, (uint64_t)(now() * 1e9) + AHEAD_NS);
+  }
+  PCCL_TRY(barrier(comm, b));
+  double at = (double)atomic_load(&b->start) * 1e-9;
+  while ((*start = now()) < at) {
+  }
+  *start = at;
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result measure(polyccl_comm *comm, job *j, int id, const buffers *b, size_t count) {
   PCCL_TRY(plan_samples(comm, j, id, b, count));
   double *mine = j->board->sample + (size_t)polyccl_comm_user_rank(comm) * MOST_SAMPLES;
   int batch = j->board->batch;
   for (int s = 0; s < j->board->samples; s++) {
-    PCCL_TRY(barrier(comm, j->board));
-    double start = now();
+    double start;
+    if (j->args->apart) {
+      PCCL_TRY(start_together(comm, j->board, &start));
+    } else {
+      PCCL_TRY(barrier(comm, j->board));
+      start = now();
+    }
     PCCL_TRY(call(comm, id, j->args, b, count, batch));
     mine[s] = (now() - start) / batch;
   }
