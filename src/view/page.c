@@ -89,14 +89,14 @@ static void add_column(pccl_text *out, const column *c, const void *records, siz
   pccl_text_bytes(out, "\"", 1);
 }
 
+/* An object of columns, left open for more. */
 static void add_columns(pccl_text *out, const char *name, const column *columns, size_t column_count,
                         const void *records, size_t count, size_t stride) {
   pccl_text_add(out, ",\n\"%s\":{", name);
   for (size_t i = 0; i < column_count; i++) {
-    pccl_text_add(out, i > 0 ? "," : "%s", "");
+    pccl_text_bytes(out, ",", i > 0 ? 1 : 0);
     add_column(out, &columns[i], records, count, stride);
   }
-  pccl_text_bytes(out, "}", 1);
 }
 
 /* ---- a trace ---- */
@@ -105,8 +105,7 @@ static void add_lanes(pccl_text *out, const polyccl_trace *trace) {
   static const column columns[] = {COLUMN("rank", "i4", polyccl_trace_lane, rank),
                                    COLUMN("tb", "i4", polyccl_trace_lane, tb)};
   add_columns(out, "lane", columns, sizeof columns / sizeof columns[0], trace->lane, trace->lanes, sizeof *trace->lane);
-  out->len--; /* into the same object: where each lane's records start, and where the last one's end */
-  encoder e = {.out = out};
+  encoder e = {.out = out}; /* where each lane's records start, and where the last one's end */
   pccl_text_add(out, ",\"record\":\"u4:");
   for (size_t i = 0; i < trace->lanes; i++) {
     feed(&e, trace->lane[i].record, 4);
@@ -133,6 +132,7 @@ static void add_steps(pccl_text *out, const polyccl_trace *trace) {
                                    COLUMN("waits", "i4", polyccl_trace_step, waits),
                                    COLUMN("place", "i4", polyccl_trace_step, place)};
   add_columns(out, "step", columns, sizeof columns / sizeof columns[0], trace->step, trace->steps, sizeof *trace->step);
+  pccl_text_bytes(out, "}", 1);
 }
 
 static void add_records(pccl_text *out, const polyccl_trace *trace) {
@@ -143,6 +143,7 @@ static void add_records(pccl_text *out, const polyccl_trace *trace) {
       COLUMN("critical", "u1", polyccl_trace_record, critical)};
   add_columns(out, "record", columns, sizeof columns / sizeof columns[0], trace->record, trace->records,
               sizeof *trace->record);
+  pccl_text_bytes(out, "}", 1);
 }
 
 static void add_links(pccl_text *out, const polyccl_trace *trace, const pccl_thinned *thinned) {
@@ -150,6 +151,7 @@ static void add_links(pccl_text *out, const polyccl_trace *trace, const pccl_thi
                                    COLUMN("rate", "f8", polyccl_trace_sample, rate)};
   add_columns(out, "sample", columns, sizeof columns / sizeof columns[0], thinned->samples.data, thinned->samples.len,
               sizeof *thinned->samples.data);
+  pccl_text_bytes(out, "}", 1);
   pccl_text_add(out, ",\n\"links\":[");
   for (size_t i = 0; i < trace->links; i++) {
     const polyccl_trace_link *link = &trace->link[i];
@@ -183,7 +185,7 @@ static void add_trace(pccl_text *out, const polyccl_trace *trace, const pccl_thi
   end_feed(&e);
   pccl_text_add(out, "\",\n\"places\":[");
   for (size_t i = 0; i < trace->places; i++) {
-    pccl_text_add(out, i > 0 ? "," : "%s", "");
+    pccl_text_bytes(out, ",", i > 0 ? 1 : 0);
     pccl_escape_json(out, trace->place[i]);
   }
   pccl_text_add(out, "]}");
@@ -200,7 +202,7 @@ static void add_paints(pccl_text *out) {
   pccl_text_add(out, ",\n\"ops\":[");
   for (int op = 0; op <= POLYCCL_STEP_OP_COUNT; op++) {
     const pccl_op_traits none = {.name = "other"}, *t = op < POLYCCL_STEP_OP_COUNT ? &pccl_ops[op] : &none;
-    pccl_text_add(out, op > 0 ? "," : "%s", "");
+    pccl_text_bytes(out, ",", op > 0 ? 1 : 0);
     add_paint(out, t->name, &pccl_op_paint[op]);
     pccl_text_add(out, ",\"known\":%s,\"receives\":%s,\"sends\":%s,\"reads\":%s,\"writes\":%s,\"readsDst\":%s}",
                   op < POLYCCL_STEP_OP_COUNT ? "true" : "false", t->receives ? "true" : "false",
@@ -209,7 +211,7 @@ static void add_paints(pccl_text *out) {
   }
   pccl_text_add(out, "],\n\"states\":[");
   for (int state = 0; state < POLYCCL_TRACE_STATE_COUNT; state++) {
-    pccl_text_add(out, state > 0 ? "," : "%s", "");
+    pccl_text_bytes(out, ",", state > 0 ? 1 : 0);
     add_paint(out, polyccl_trace_state_name((polyccl_trace_state)state), &pccl_state_paint[state]);
     pccl_text_add(out, "}");
   }
@@ -232,7 +234,7 @@ static polyccl_result add_data(pccl_text *out, const char *title, const pccl_fac
   add_paints(out);
   pccl_text_add(out, ",\n\"traces\":[\n");
   for (size_t i = 0; i < trace_count; i++) {
-    pccl_text_add(out, i > 0 ? ",\n" : "%s", "");
+    pccl_text_bytes(out, ",\n", i > 0 ? 2 : 0);
     pccl_thinned thinned;
     PCCL_TRY(pccl_thin_samples(traces[i], MOST_SAMPLES, &thinned));
     add_trace(out, traces[i], &thinned);
