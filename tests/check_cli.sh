@@ -23,6 +23,7 @@ expect 0 'hops        6' $ring -pranks=4
 expect 0 'identical   yes' $ring
 expect 0 'channels       0            spread the chunks' $ring --params
 expect 0 'ranks          3            number of ranks (default 8)' --params $ring -p ranks=3
+expect 0 'usage: polyccl check PROGRAM [-p name=value ...]' --help
 expect 2 'which program?'
 expect 2 'nope.lua: cannot read: No such file or directory' nope.lua
 expect 2 'algorithms: cannot read: it is a directory' algorithms

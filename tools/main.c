@@ -1,5 +1,6 @@
 /* polyccl: compile, check, run and look at collective programs. */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,17 @@ static const tool tools[] = {
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 
+/* These answer --help themselves, at length. */
+static bool has_own_help(const char *name) {
+  static const char *const names[] = {"calibrate", "compare", "export", "run", "simulate"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(names[i], name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int pccl_tool_usage(const char *name, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -89,6 +101,10 @@ int main(int argc, char **argv) {
   }
   for (int i = 0; i < TOOLS; i++) {
     if (strcmp(argv[1], tools[i].name) == 0) {
+      if (argc == 3 && strcmp(argv[2], "--help") == 0 && !has_own_help(tools[i].name)) {
+        printf("usage: polyccl %s %s\n\n%s\n", tools[i].name, tools[i].arguments, tools[i].help);
+        return PCCL_EXIT_OK;
+      }
       return tools[i].run(argc - 1, argv + 1);
     }
   }
