@@ -228,7 +228,14 @@ static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_ref
 static polyccl_result build_steps(sim *s) {
   const polyccl_plan *plan = s->plan;
   PCCL_TRY(SIM_ALLOC(s, s->step, plan->steps));
-  PCCL_TRY(SIM_ALLOC(s, s->wait, plan->waits));
+  size_t named = 0; /* steps may name the same waits */
+  for (size_t i = 0; i < plan->steps; i++) {
+    named += (size_t)plan->step[i].waits;
+  }
+  if (named > INT32_MAX) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan's steps have %zu waits, too many to simulate", named);
+  }
+  PCCL_TRY(SIM_ALLOC(s, s->wait, named));
   int32_t *target = NULL;
   sim_reference *reference = NULL;
   PCCL_TRY(SIM_ALLOC(s, target, plan->steps));

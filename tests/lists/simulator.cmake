@@ -1,4 +1,5 @@
 polyccl_unit_test(simulator)
+polyccl_unit_test(simulator_random)
 polyccl_unit_test(simulator_share)
 polyccl_unit_test(chakra)
 
