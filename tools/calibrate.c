@@ -151,6 +151,8 @@ static polyccl_result measure_rates(const calibrate_args *args, pccl_calibration
   progress("reductions");
   PCCL_TRY(pccl_calibrate_transfer(POLYCCL_SIMPLE, true, &plan));
   PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->reduce));
+  PCCL_TRY(pccl_calibrate_return(&plan));
+  PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->forward));
   progress("copies");
   PCCL_TRY(pccl_calibrate_copies(1, &plan));
   return measure(args, plan, LEAST_BYTES, max, c->local);

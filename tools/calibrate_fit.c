@@ -79,14 +79,32 @@ static polyccl_result fit_reductions(const pccl_calibration *measured, polyccl_t
   return result;
 }
 
+/* A forwarding step costs its core a receive and a send, but no less than the slower of the two. */
+static polyccl_result fit_forwards(const pccl_calibration *measured, polyccl_topology *t, polyccl_rates *rates) {
+  polyccl_device_model *m = &t->model[0];
+  polyccl_plan *plan;
+  PCCL_TRY(pccl_calibrate_return(&plan));
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int i = 0; i < measured->sizes && result == POLYCCL_SUCCESS; i++) {
+    m->protocol[POLYCCL_SIMPLE].copy_bandwidth = rates[i].copy[POLYCCL_SIMPLE];
+    m->reduce_bandwidth = rates[i].reduce;
+    result = find_rate(plan, t, measured->bytes[i], measured->forward[i], &m->forward_bandwidth);
+    rates[i].forward = fmin(m->forward_bandwidth, rates[i].reduce);
+  }
+  polyccl_plan_destroy(plan);
+  return result;
+}
+
 polyccl_result pccl_calibrate_fit(const pccl_calibration *measured, polyccl_topology *topology) {
   polyccl_device_model *m = &topology->model[0];
   polyccl_rates rates[POLYCCL_MAX_RATES] = {{0}};
   m->rates = 0;
+  m->forward_bandwidth = 0;
   m->reduce_bandwidth = m->local_bandwidth = MOST_RATE * 2;
   fit_costs(measured, m);
   PCCL_TRY(fit_copies(measured, topology, rates));
   PCCL_TRY(fit_reductions(measured, topology, rates));
+  PCCL_TRY(fit_forwards(measured, topology, rates));
   double fixed = (m->protocol[0].launch_cost + m->protocol[0].step_cost) * 1e-6;
   for (int i = 0; i < measured->sizes; i++) {
     double seconds = at_least(measured->local[i] - fixed, measured->local[i] / 10);
@@ -100,6 +118,7 @@ polyccl_result pccl_calibrate_fit(const pccl_calibration *measured, polyccl_topo
     m->protocol[p].copy_bandwidth = last->copy[p];
   }
   m->reduce_bandwidth = last->reduce;
+  m->forward_bandwidth = last->forward;
   m->local_bandwidth = last->local;
   return POLYCCL_SUCCESS;
 }

@@ -46,6 +46,15 @@ polyccl_result pccl_calibrate_hops(polyccl_protocol protocol, polyccl_plan **pla
   return parse(&text, plan);
 }
 
+polyccl_result pccl_calibrate_return(polyccl_plan **plan) {
+  pccl_text text = {0};
+  pccl_text_add(&text,
+                "polyccl-plan 1\nname \"return\"\ncollective custom\nranks 2\nchunks 1\npost 0 0 = 0.0 1.0\n"
+                "rank 0 scratch 0\n  tb\n    send i0 x1 to 1.0\n  tb\n    recv o0 x1 from 1.0\n"
+                "rank 1 scratch 1\n  tb\n    rrcs i0 s0 x1 from 0.0 to 0.0\n");
+  return parse(&text, plan);
+}
+
 static polyccl_result write_transfer(polyccl_program *program, bool reduces, polyccl_plan **plan) {
   const polyccl_location nowhere = {NULL, 0};
   polyccl_ref from, to;

@@ -61,7 +61,7 @@ typedef struct polyccl_protocol_model {
  * larger buffer), GB/s. */
 typedef struct polyccl_rates {
   uint64_t bytes;
-  double copy[POLYCCL_PROTOCOL_COUNT], reduce, local;
+  double copy[POLYCCL_PROTOCOL_COUNT], reduce, forward, local;
 } polyccl_rates;
 
 #define POLYCCL_MAX_RATES 32
@@ -72,6 +72,7 @@ typedef struct polyccl_device_model {
   char *vendor; /* "nvidia", "amd", "cpu", ... */
   polyccl_protocol_model protocol[POLYCCL_PROTOCOL_COUNT];
   double reduce_bandwidth;        /* GB/s of payload that one thread block moves where it also reduces */
+  double forward_bandwidth;       /* the same where it receives and sends (rcs, rrs, rrcs); 0: no less than without */
   double local_bandwidth;         /* GB/s that all copies and reductions in the device's memory share */
   double contention;              /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
   int32_t max_thread_blocks;      /* per rank, resident at once */

@@ -1,4 +1,5 @@
 /* Lays out the machine: device models in picoseconds, steps, waits, connections. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -39,7 +40,9 @@ static sim_model model_of(const polyccl_device_model *device, polyccl_protocol p
   /* Without a message no flags are written: local steps run at the plain copy rate. */
   double local = device->protocol[POLYCCL_SIMPLE].copy_bandwidth;
   double local_reduce = local < device->reduce_bandwidth ? local : device->reduce_bandwidth;
-  return (sim_model){.copy_cap = p->copy_bandwidth / p->efficiency / 1e3,
+  double forward = device->forward_bandwidth > 0 ? device->forward_bandwidth : INFINITY;
+  return (sim_model){.forward_cap = forward / p->efficiency / 1e3,
+                     .copy_cap = p->copy_bandwidth / p->efficiency / 1e3,
                      .reduce_cap = slower / p->efficiency / 1e3,
                      .local_cap = local / 1e3,
                      .local_reduce_cap = local_reduce / 1e3,
@@ -196,7 +199,8 @@ static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_ref
   const polyccl_step *from = &s->plan->step[tb->step + index];
   const pccl_op_traits *op = &pccl_ops[from->op];
   sim_step *to = &s->step[tb->step + index];
-  uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u);
+  uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u) |
+                  (op->receives && op->sends ? SIM_FORWARDS : 0u);
   if (op->receives) {
     PCCL_TRY(own(s, &s->connection[from->recv].dst_tb, t, from->recv, "receive"));
   }

@@ -115,6 +115,9 @@ static inline double step_cap(const sim *s, const sim_step *step, const sim_mode
     return reduces ? model->local_reduce_cap : model->local_cap;
   }
   double cap = reduces ? model->reduce_cap : model->copy_cap;
+  if ((step->kind & SIM_FORWARDS) != 0 && model->forward_cap < cap) {
+    cap = model->forward_cap;
+  }
   const sim_connection *route = step_route(s, step);
   return route != NULL && route->cap < cap ? route->cap : cap;
 }

@@ -25,7 +25,7 @@
 #define SIM_ROUGH 0.03            /* and this tolerance afterwards */
 
 /* NOP: moves nothing; OUT: its bytes go over `send`'s route; IN: over `recv`'s; SHARES: they meet a resource. */
-enum { SIM_NOP = 1, SIM_REDUCES = 2, SIM_OUT = 4, SIM_IN = 8, SIM_SHARES = 16 };
+enum { SIM_NOP = 1, SIM_REDUCES = 2, SIM_OUT = 4, SIM_IN = 8, SIM_SHARES = 16, SIM_FORWARDS = 32 };
 
 typedef struct sim_step {
   int32_t recv, send; /* connections, or -1 */
@@ -83,6 +83,7 @@ typedef struct sim_connection {
 } sim_connection;
 
 typedef struct sim_model {
+  double forward_cap;                 /* at most, of a step that receives and sends */
   double copy_cap, reduce_cap;        /* of one thread block: bytes on the wire per ps */
   double local_cap, local_reduce_cap; /* the same for steps without a message: bytes per ps */
   double wire;                        /* bytes on the wire per payload byte */

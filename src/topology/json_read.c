@@ -171,7 +171,8 @@ static polyccl_result read_tiles(const reader *r, const char *place, const json_
 static polyccl_result read_rates(const reader *r, const char *place, const json_t *list, polyccl_device_model *model) {
   static const member members[] = {{"bytes", JSON_INTEGER, true}, {"Simple", JSON_REAL, true},
                                    {"LL", JSON_REAL, true},       {"LL128", JSON_REAL, true},
-                                   {"reduce", JSON_REAL, true},   {"local", JSON_REAL, true}};
+                                   {"reduce", JSON_REAL, true},   {"forward", JSON_REAL, true},
+                                   {"local", JSON_REAL, true}};
   model->rates = 0;
   size_t i;
   json_t *value;
@@ -189,6 +190,7 @@ static polyccl_result read_rates(const reader *r, const char *place, const json_
       rate->copy[p] = number_or(value, polyccl_protocol_name((polyccl_protocol)p), 0);
     }
     rate->reduce = number_or(value, "reduce", 0);
+    rate->forward = number_or(value, "forward", 0);
     rate->local = number_or(value, "local", 0);
   }
   return POLYCCL_SUCCESS;
@@ -199,6 +201,7 @@ static polyccl_result read_model(reader *r, const char *place, const json_t *obj
   static const member members[] = {{"name", JSON_STRING, true},
                                    {"vendor", JSON_STRING, false},
                                    {"reduce_bandwidth", JSON_REAL, false},
+                                   {"forward_bandwidth", JSON_REAL, false},
                                    {"local_bandwidth", JSON_REAL, false},
                                    {"contention", JSON_REAL, false},
                                    {"max_thread_blocks", JSON_INTEGER, false},
@@ -219,6 +222,7 @@ static polyccl_result read_model(reader *r, const char *place, const json_t *obj
   model.name = name_copy;
   model.vendor = vendor_copy;
   model.reduce_bandwidth = number_or(object, "reduce_bandwidth", model.reduce_bandwidth);
+  model.forward_bandwidth = number_or(object, "forward_bandwidth", model.forward_bandwidth);
   model.local_bandwidth = number_or(object, "local_bandwidth", model.local_bandwidth);
   model.contention = number_or(object, "contention", model.contention);
   PCCL_TRY(whole_or(r, place, object, "max_thread_blocks", model.max_thread_blocks, &model.max_thread_blocks));

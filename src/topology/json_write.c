@@ -60,6 +60,8 @@ static void add_rates(pccl_text *out, const polyccl_device_model *m) {
     pccl_text_add(out, ", ");
     add_number(out, "reduce", r->reduce);
     pccl_text_add(out, ", ");
+    add_number(out, "forward", r->forward);
+    pccl_text_add(out, ", ");
     add_number(out, "local", r->local);
     pccl_text_add(out, "}");
   }
@@ -73,6 +75,8 @@ static void add_model(pccl_text *out, const polyccl_device_model *m) {
   add_string(out, "vendor", m->vendor);
   pccl_text_add(out, ",\n     ");
   add_number(out, "reduce_bandwidth", m->reduce_bandwidth);
+  pccl_text_add(out, ", ");
+  add_number(out, "forward_bandwidth", m->forward_bandwidth);
   pccl_text_add(out, ", ");
   add_number(out, "local_bandwidth", m->local_bandwidth);
   pccl_text_add(out, ", ");

@@ -102,6 +102,7 @@ const pccl_known_model pccl_known_models[] = {
                     .slot_bytes = 8 * KIB,
                     .fifo_depth = 8}},
       .reduce_bandwidth = 8,
+      .forward_bandwidth = 5,
       .local_bandwidth = 20,
       .contention = 0,
       .max_thread_blocks = 1024,
@@ -172,6 +173,8 @@ static polyccl_result check_rates(const polyccl_device_model *model) {
     }
     snprintf(field, sizeof field, "rates[%d].reduce", (int)i);
     PCCL_TRY(check_number(model->name, field, r->reduce, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+    snprintf(field, sizeof field, "rates[%d].forward", (int)i);
+    PCCL_TRY(check_number(model->name, field, r->forward, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
     snprintf(field, sizeof field, "rates[%d].local", (int)i);
     PCCL_TRY(check_number(model->name, field, r->local, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
   }
@@ -197,6 +200,7 @@ polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, 
     at.protocol[p].copy_bandwidth = between(low->copy[p], high->copy[p], share);
   }
   at.reduce_bandwidth = between(low->reduce, high->reduce, share);
+  at.forward_bandwidth = between(low->forward, high->forward, share);
   at.local_bandwidth = between(low->local, high->local, share);
   return at;
 }
@@ -207,6 +211,9 @@ polyccl_result pccl_model_check(const polyccl_device_model *model) {
   }
   const char *name = model->name;
   PCCL_TRY(check_number(name, "reduce_bandwidth", model->reduce_bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+  if (model->forward_bandwidth != 0) {
+    PCCL_TRY(check_number(name, "forward_bandwidth", model->forward_bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
+  }
   PCCL_TRY(check_number(name, "local_bandwidth", model->local_bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH));
   PCCL_TRY(check_number(name, "contention", model->contention, 0, 1));
   PCCL_TRY(check_number(name, "max_thread_blocks", model->max_thread_blocks, 1, 1 << 20));

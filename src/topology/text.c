@@ -22,9 +22,10 @@ static void write_models(const polyccl_topology *t, pccl_text *out) {
     pccl_text_add(out, m->by_reference ? ", messages by reference\n" : "\n");
     for (int32_t k = 0; k < m->rates; k++) {
       const polyccl_rates *r = &m->rate[k];
-      pccl_text_add(out, "  calls of %llu B: %g, LL %g, LL128 %g GB/s a thread block, reduces at %g, memory %g\n",
-                    (unsigned long long)r->bytes, r->copy[POLYCCL_SIMPLE], r->copy[POLYCCL_LL], r->copy[POLYCCL_LL128],
-                    r->reduce, r->local);
+      pccl_text_add(
+          out, "  calls of %llu B: %g, LL %g, LL128 %g GB/s a thread block, reduces at %g, forwards at %g, memory %g\n",
+          (unsigned long long)r->bytes, r->copy[POLYCCL_SIMPLE], r->copy[POLYCCL_LL], r->copy[POLYCCL_LL128], r->reduce,
+          r->forward, r->local);
     }
     for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
       const polyccl_protocol_model *q = &m->protocol[p];

@@ -269,6 +269,7 @@ static void rates_follow_the_size(void **state) {
     assert_float_equal(at.protocol[POLYCCL_SIMPLE].copy_bandwidth, expected[i].simple, 1e-4);
     assert_float_equal(at.protocol[POLYCCL_LL128].copy_bandwidth, expected[i].ll128, 1e-4);
     assert_float_equal(at.reduce_bandwidth, expected[i].reduce, 1e-4);
+    assert_float_equal(at.forward_bandwidth, expected[i].reduce / 10, 1e-4);
     assert_float_equal(at.local_bandwidth, expected[i].local, 1e-3);
   }
   polyccl_topology_destroy(t);
