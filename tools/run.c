@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <polyccl/compile.h>
 #include <polyccl/language.h>
@@ -15,11 +16,14 @@
 #include "tools.h"
 
 static const char help[] =
-    "usage: polyccl run PROGRAM|PLAN [-p name=value ...] [options]\n\n"
+    "usage: polyccl run PROGRAM|PLAN|FOLDER [-p name=value ...] [options]\n\n"
     "Runs it on as many processes of this machine as it has ranks, with data that tells ranks and places apart, "
     "checks\n"
     "every element and the bytes around the buffers, and prints the table of nccl-tests. Times are medians of the\n"
-    "slowest rank. A program is compiled both out of place and in place; a plan has one placement.\n\n"
+    "slowest rank. A program is compiled both out of place and in place; a plan has one placement.\n"
+    "Of a FOLDER all plans are loaded, and each call takes the one that fits (POLYCCL_DEBUG=info says which and "
+    "why).\n\n"
+    "  --collective NAME         which of a folder's plans\n"
     "  --ranks N                 the program's parameter `ranks`\n"
     "  --size MIN[:MAX[:FACTOR]] bytes of the larger buffer, 1k:64m:4 if not given; +STEP instead of FACTOR adds\n"
     "  --count N                 elements per block instead of sizes\n"
@@ -51,6 +55,8 @@ typedef struct run_args {
   bool only_in_place, only_out_of_place, has_protocol, has_order, generated;
   polyccl_protocol protocol;
   polyccl_loop_order order;
+  bool has_collective; /* for folders */
+  polyccl_collective collective;
   int depth;
   const char *trace;
   char made[PCCL_RUN_PLACEMENTS][64]; /* where code that was made here lies */
@@ -135,6 +141,10 @@ static bool take_ranks(run_args *args, const char *value) {
   args->ranks = value;
   return parse_int(value, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks);
 }
+static bool take_collective(run_args *args, const char *value) {
+  args->has_collective = true;
+  return polyccl_collective_parse(value, &args->collective) == POLYCCL_SUCCESS;
+}
 static bool take_iters(run_args *args, const char *value) {
   return parse_int(value, 1, 1 << 30, &args->run.iterations);
 }
@@ -166,6 +176,7 @@ static const struct {
     {"--protocol", "Simple, LL or LL128", take_protocol},
     {"--order", "batch-major or task-major", take_order},
     {"--alloc", "private or shared", take_alloc},
+    {"--collective", "allreduce, allgather, ...", take_collective},
     {"--ranks", "a number from 1 to 1024", take_ranks},
     {"--iters", "a number of calls", take_iters},
     {"--warmup", "a number of calls", take_warmup},
@@ -305,7 +316,36 @@ static polyccl_result load_plan(run_args *args) {
   return POLYCCL_SUCCESS;
 }
 
+static bool is_folder(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static polyccl_result load_folder(run_args *args) {
+  if (args->program.count > 0 || args->has_protocol || args->has_order || args->depth > 0 || args->generated ||
+      args->code != NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a folder: its plans run as they are", args->program.path);
+  }
+  pccl_run_folder folder = {
+      .path = args->program.path, .has_collective = args->has_collective, .collective = args->collective};
+  if (args->ranks != NULL) {
+    folder.ranks = atoi(args->ranks);
+  }
+  PCCL_TRY(pccl_run_open_folder(&folder, &args->run));
+  int unwanted = args->only_in_place ? 0 : args->only_out_of_place ? 1 : -1;
+  if (unwanted >= 0) {
+    polyccl_plan_destroy(args->run.plan[unwanted]);
+    args->run.plan[unwanted] = NULL;
+  }
+  return args->run.plan[0] != NULL || args->run.plan[1] != NULL
+             ? POLYCCL_SUCCESS
+             : pccl_fail(POLYCCL_ERROR_INVALID, "%s: no plan of this placement", folder.path);
+}
+
 static polyccl_result load(run_args *args) {
+  if (is_folder(args->program.path)) {
+    return load_folder(args);
+  }
   bool plan;
   PCCL_TRY(pccl_is_plan_file(args->program.path, &plan));
   PCCL_TRY(plan ? load_plan(args) : load_program(args));

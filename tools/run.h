@@ -16,6 +16,7 @@ enum { PCCL_RUN_PLACEMENTS = 2 }; /* out of place, in place */
 typedef struct pccl_run_args {
   polyccl_plan *plan[PCCL_RUN_PLACEMENTS]; /* NULL: not available */
   const char *code[PCCL_RUN_PLACEMENTS];   /* generated code; NULL: interpreted */
+  const char *folder;                      /* all of its plans are loaded, calls choose; NULL: run the plans above */
   size_t min_bytes, max_bytes, factor, step;
   size_t count; /* with has_count: instead of sizes */
   bool has_count;
@@ -33,6 +34,19 @@ typedef struct pccl_run_args {
 
 /* Runs all sizes and prints the table; the number of wrong elements in *wrong. */
 polyccl_result pccl_run_all(const pccl_run_args *args, uint64_t *wrong);
+
+/* A folder of plans; ranks 0 and no collective: what all of them share. */
+typedef struct pccl_run_folder {
+  const char *path;
+  int ranks;
+  bool has_collective;
+  polyccl_collective collective;
+} pccl_run_folder;
+
+polyccl_result pccl_run_open_folder(const pccl_run_folder *folder, pccl_run_args *run);
+/* The library's call for the plan's collective. */
+polyccl_result pccl_run_call(polyccl_comm *comm, const polyccl_plan *plan, const void *send, void *recv, size_t count,
+                             polyccl_dtype dtype, polyccl_redop op);
 
 /* Makes and compiles the plan's code; `path` is where the ranks load it from. */
 polyccl_result pccl_run_generate(const polyccl_plan *plan, char *path, size_t bytes);

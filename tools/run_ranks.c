@@ -168,10 +168,13 @@ typedef struct measured {
   uint64_t wrong;
 } measured;
 
+/* `id`: the plan; with a folder the placement, the library chooses the plan. */
 static polyccl_result call(polyccl_comm *comm, int id, const pccl_run_args *args, const buffers *b, size_t count,
                            int times) {
   for (int i = 0; i < times; i++) {
-    PCCL_TRY(polyccl_run_plan(comm, id, b->input, b->output, count, args->dtype, args->op));
+    PCCL_TRY(args->folder != NULL
+                 ? pccl_run_call(comm, args->plan[id], b->input, b->output, count, args->dtype, args->op)
+                 : polyccl_run_plan(comm, id, b->input, b->output, count, args->dtype, args->op));
   }
   return POLYCCL_SUCCESS;
 }
@@ -359,9 +362,15 @@ static size_t blocks_of(const polyccl_plan *plan) {
 
 static void print_head(const pccl_run_args *args) {
   const polyccl_plan *plan = any_plan(args);
-  printf("# polyccl run: %s, %d ranks as %s, %s, %s, buffers %s\n", plan->name != NULL ? plan->name : "plan",
-         plan->ranks, args->threads ? "threads" : "processes", polyccl_protocol_name(plan->protocol),
-         plan->order == POLYCCL_BATCH_MAJOR ? "batch-major" : "task-major", args->shared ? "shared" : "private");
+  if (args->folder != NULL) {
+    printf("# polyccl run: plans of %s, %s, %d ranks as %s, buffers %s\n", args->folder,
+           polyccl_collective_name(plan->collective), plan->ranks, args->threads ? "threads" : "processes",
+           args->shared ? "shared" : "private");
+  } else {
+    printf("# polyccl run: %s, %d ranks as %s, %s, %s, buffers %s\n", plan->name != NULL ? plan->name : "plan",
+           plan->ranks, args->threads ? "threads" : "processes", polyccl_protocol_name(plan->protocol),
+           plan->order == POLYCCL_BATCH_MAJOR ? "batch-major" : "task-major", args->shared ? "shared" : "private");
+  }
   printf("#%41s %32s %32s\n", "", "out-of-place         ", "in-place           ");
   printf("#%12s %12s %6s %6s %5s %10s %7s %7s %6s %10s %7s %7s %6s\n", "size", "count", "type", "redop", "root", "time",
          "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -438,8 +447,13 @@ static polyccl_result run_sizes(polyccl_comm *comm, job *j, const int *ids) {
 static polyccl_result rank_main(polyccl_comm *comm, void *argument) {
   job j = *(const job *)argument;
   int ids[PCCL_RUN_PLACEMENTS] = {-1, -1};
+  if (j.args->folder != NULL) {
+    ids[0] = 0;
+    ids[1] = 1;
+    PCCL_TRY(polyccl_comm_add_folder(comm, j.args->folder, NULL));
+  }
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
-    if (j.args->plan[i] != NULL) {
+    if (j.args->plan[i] != NULL && j.args->folder == NULL) {
       const char *code = j.args->code[i];
       PCCL_TRY(code != NULL ? polyccl_comm_add_generated(comm, j.args->plan[i], code, &ids[i])
                             : polyccl_comm_add_plan(comm, j.args->plan[i], &ids[i]));

@@ -64,6 +64,10 @@ POLYCCL_API polyccl_result polyccl_comm_add_plan(polyccl_comm *comm, const polyc
 POLYCCL_API polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan *plan, const char *code,
                                                       int *id);
 
+/* Adds the plans of a folder (NAME.plan, NAME.xml) in the order of their names; those for other numbers of ranks are
+ * passed over. `added` (may be NULL) is how many were taken. A plan that is wrong is an error that names its file. */
+POLYCCL_API polyccl_result polyccl_comm_add_folder(polyccl_comm *comm, const char *path, int *added);
+
 /* Runs plan `id`. `count`: elements per block (plan.md, the table of collectives). In-place plans want `send` and
  * `recv` to be one memory as the table says, others want them apart; `recv` may be NULL where the rank's output is not
  * used. `op` is ignored by plans that do not reduce. */

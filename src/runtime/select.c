@@ -149,7 +149,7 @@ static const char *reason_against(const pccl_loaded *plan, const request *r) {
     return "another root";
   }
   if (plan->spec.inplace != r->inplace) {
-    return r->inplace ? "out of place" : "in place";
+    return r->inplace ? "in place wanted, it is out of place" : "out of place wanted, it is in place";
   }
   if (plan->reduces && plan->redops != 0 && (plan->redops >> r->op & 1) == 0) {
     return "not for this reduction";

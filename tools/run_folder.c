@@ -1,0 +1,89 @@
+/* polyccl run FOLDER: the ranks load all of the folder's plans and choose among them as programs of the library do. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run.h"
+
+static int is_plan_name(const struct dirent *entry) {
+  const char *dot = strrchr(entry->d_name, '.');
+  return dot != NULL && (strcmp(dot, ".plan") == 0 || strcmp(dot, ".xml") == 0);
+}
+
+/* Plans must agree in what the caller has not said. */
+static polyccl_result agree(const char *path, const polyccl_plan *plan, const polyccl_plan *first, bool collective,
+                            bool ranks) {
+  if (!collective && plan->collective != first->collective) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: %s, others are %s: choose with --collective", path,
+                     polyccl_collective_name(plan->collective), polyccl_collective_name(first->collective));
+  }
+  if (!ranks && plan->ranks != first->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: for %d ranks, others for %d: choose with --ranks", path, plan->ranks,
+                     first->ranks);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Keeps the first plan of each placement: its shape is the shape of the calls. */
+static polyccl_result take(const char *path, const pccl_run_folder *folder, pccl_run_args *run) {
+  polyccl_plan *plan;
+  PCCL_TRY(polyccl_plan_read(path, &plan));
+  const polyccl_plan *first = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
+  polyccl_result result = POLYCCL_SUCCESS;
+  bool wanted = (folder->ranks == 0 || plan->ranks == folder->ranks) &&
+                (!folder->has_collective || plan->collective == folder->collective);
+  if (wanted && first != NULL) {
+    result = agree(path, plan, first, folder->has_collective, folder->ranks != 0);
+  }
+  if (wanted && result == POLYCCL_SUCCESS && run->plan[plan->inplace] == NULL) {
+    run->plan[plan->inplace] = plan;
+  } else {
+    polyccl_plan_destroy(plan);
+  }
+  return result;
+}
+
+polyccl_result pccl_run_open_folder(const pccl_run_folder *folder, pccl_run_args *run) {
+  struct dirent **entries;
+  int count = scandir(folder->path, &entries, is_plan_name, alphasort);
+  if (count < 0) {
+    pccl_fail_errno("%s: cannot read the folder", folder->path);
+    return POLYCCL_ERROR_INVALID;
+  }
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int i = 0; i < count; i++) {
+    char file[4096];
+    snprintf(file, sizeof file, "%s/%s", folder->path, entries[i]->d_name);
+    result = result == POLYCCL_SUCCESS ? take(file, folder, run) : result;
+    free(entries[i]);
+  }
+  free(entries);
+  PCCL_TRY(result);
+  const polyccl_plan *first = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
+  if (first == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no plan (NAME.plan, NAME.xml) that fits", folder->path);
+  }
+  if (first->collective == POLYCCL_CUSTOM || first->collective == POLYCCL_SENDRECV) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "%s plans run one by one, not from a folder",
+                     polyccl_collective_name(first->collective));
+  }
+  run->folder = folder->path;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_run_call(polyccl_comm *comm, const polyccl_plan *plan, const void *send, void *recv, size_t count,
+                             polyccl_dtype dtype, polyccl_redop op) {
+  switch (plan->collective) {
+    case POLYCCL_ALLREDUCE: return polyccl_allreduce(send, recv, count, dtype, op, comm);
+    case POLYCCL_ALLGATHER: return polyccl_allgather(send, recv, count, dtype, comm);
+    case POLYCCL_REDUCE_SCATTER: return polyccl_reduce_scatter(send, recv, count, dtype, op, comm);
+    case POLYCCL_ALLTOALL: return polyccl_alltoall(send, recv, count, dtype, comm);
+    case POLYCCL_BROADCAST: return polyccl_broadcast(send, recv, count, dtype, plan->root, comm);
+    case POLYCCL_REDUCE: return polyccl_reduce(send, recv, count, dtype, op, plan->root, comm);
+    case POLYCCL_GATHER: return polyccl_gather(send, recv, count, dtype, plan->root, comm);
+    case POLYCCL_SCATTER: return polyccl_scatter(send, recv, count, dtype, plan->root, comm);
+    default: return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "no call for %s", polyccl_collective_name(plan->collective));
+  }
+}
