@@ -44,6 +44,9 @@ fails "cannot read" "$polyccl" compile "$folder/nothing.plan"
 fails "declares no collective" "$polyccl" compile "$folder/empty"
 fails "expected \"polyccl-plan 1\"" "$polyccl" verify "$folder/empty"
 fails "this is a plan" "$polyccl" check "$source/tests/xml/copies.xml"
+fails "this is a plan" "$polyccl" check "$source/tests/plans/bad-text/op.plan"
+fails "it is a device" "$polyccl" verify /dev/zero
+fails "it is a directory" "$polyccl" check "$source/tests"
 fails "not a plan" "$polyccl" verify "$source/tests/synth/trees_two_nodes.xml"
 
 # Schedules are programs everywhere.

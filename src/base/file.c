@@ -24,6 +24,9 @@ static polyccl_result read_open_file(const char *path, int fd, size_t most, char
   if (S_ISDIR(status.st_mode)) {
     return cannot_read(path, "it is a directory");
   }
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
+    return cannot_read(path, "it is a device");
+  }
   PCCL_VEC(char) bytes = {0};
   for (;;) {
     enum { PIECE = 1 << 16 };

@@ -7,8 +7,8 @@
 
 #include <polyccl/types.h>
 
-/* Reads a regular file of at most `most` bytes; *text is one byte longer, with a 0 at its end, and the caller's to
- * free. INVALID with the path for what cannot be read. */
+/* Reads a file (a regular one or a pipe) of at most `most` bytes; *text is one byte longer, with a 0 at its end, and
+ * the caller's to free. INVALID with the path for what cannot be read. */
 polyccl_result pccl_read_file(const char *path, size_t most, char **text, size_t *length);
 
 /* Growing text, always 0-terminated after the first append; `failed` is sticky: check once at the end. */
