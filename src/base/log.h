@@ -22,5 +22,6 @@ void pccl_log_write(pccl_log_level level, const char *format, ...) __attribute__
     }                                       \
   } while (0)
 #define PCCL_INFO(...) PCCL_LOG(PCCL_LOG_INFO, __VA_ARGS__)
+#define PCCL_TRACE(...) PCCL_LOG(PCCL_LOG_TRACE, __VA_ARGS__)
 
 #endif

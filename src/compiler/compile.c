@@ -44,7 +44,7 @@ static polyccl_result check_dump_name(const polyccl_compile_options *options) {
                    options->dump);
 }
 
-static polyccl_result run_connection(pccl_ir *ir, const polyccl_compile_options *options) {
+polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options *options) {
   for (int i = 0; i < PASSES; i++) {
     PCCL_TRY(passes[i].run(ir));
     if (CHECK_EACH_PASS) {
@@ -69,7 +69,7 @@ static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *opt
   PCCL_TRY(pccl_pass_lower(ir));
   dump_after(ir, "lower", options);
   if (options->policy == POLYCCL_POLICY_CONNECTION) {
-    return run_connection(ir, options);
+    return pccl_connection_passes(ir, options);
   }
   PCCL_TRY(pccl_state_once(ir, options));
   dump_after(ir, "schedule", options);

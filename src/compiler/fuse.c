@@ -86,7 +86,7 @@ static bool fits_trail(const pccl_ir *ir, const trail *t, int32_t head, int32_t 
 }
 
 static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send) {
-  int32_t head = send;
+  int32_t head = send, hops = 1;
   for (;;) {
     int32_t receive = ir->nodes.data[send].to;
     int32_t next = best[receive];
@@ -94,7 +94,9 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
       return;
     }
     const pccl_node *r = &ir->nodes.data[receive];
-    if (chain_accepts(ir, r, &ir->nodes.data[next]) && fits_trail(ir, t, head, receive, next)) {
+    bool short_enough = ir->most_hops == 0 || hops < ir->most_hops;
+    if (short_enough && chain_accepts(ir, r, &ir->nodes.data[next]) && fits_trail(ir, t, head, receive, next)) {
+      hops++;
       fuse(ir, receive, next);
       t->before[receive] = t->chain[r->rank] == head ? t->last[r->rank] : -1;
       t->chain[r->rank] = head;
@@ -102,6 +104,7 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
       send = receive;
     } else {
       head = send = next;
+      hops = 1;
     }
   }
 }
@@ -114,7 +117,8 @@ static void choose(const pccl_ir *ir, int32_t *best) {
       continue;
     }
     int32_t pred = ir->preds.data[send->pred];
-    if (only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
+    bool apart = ir->apart != NULL && (ir->apart[i] || ir->apart[pred]);
+    if (!apart && only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
         (best[pred] < 0 || ir->nodes.data[best[pred]].priority < send->priority)) {
       best[pred] = (int32_t)i;
     }

@@ -78,7 +78,7 @@ static uint64_t key_of(const hpds *h, int32_t number) {
   if (h->rule->scarce_first) {
     bool scarce = false;
     for (int32_t i = 0; i < task->links && !scarce; i++) {
-      scarce = h->tasks->capacity[h->tasks->route.data[task->route + i]] == 1;
+      scarce = h->tasks->capacity[h->tasks->route.link.data[task->route + i]] == 1;
     }
     count = (count >> 1) | (scarce ? 0 : 1 << (BITS - 1));
     path = (path >> 1) | (scarce ? 0 : 1 << (BITS - 1));
@@ -90,7 +90,7 @@ static uint64_t key_of(const hpds *h, int32_t number) {
 }
 
 static int32_t port_of(const hpds *h, int32_t task) {
-  return h->tasks->task[task].links > 0 ? h->tasks->route.data[h->tasks->task[task].route] : (int32_t)h->links;
+  return h->tasks->task[task].links > 0 ? h->tasks->route.link.data[h->tasks->task[task].route] : (int32_t)h->links;
 }
 
 static bool make_ready(hpds *h, int32_t task) {
@@ -105,7 +105,7 @@ static bool make_ready(hpds *h, int32_t task) {
 static int32_t resource(const hpds *h, int32_t number, int32_t i) {
   const pccl_task *task = &h->tasks->task[number];
   if (i < task->links) {
-    return h->tasks->route.data[task->route + i];
+    return h->tasks->route.link.data[task->route + i];
   }
   const pccl_node *node = &h->tasks->ir->nodes.data[task->node];
   int32_t which = i - task->links;

@@ -14,6 +14,7 @@ void pccl_ir_free(pccl_ir *ir) {
   free(ir->scratch);
   free(ir->first_slot);
   free(ir->into);
+  free(ir->apart);
   free(ir->wished);
   free(ir->tbs);
   pccl_vec_free(&ir->moves);

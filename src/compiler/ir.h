@@ -12,6 +12,8 @@
  * Policy "state" has, between lower and wait:
  *   schedule  tasks (a message, or a local node) into sub-pipelines, by HPDS or in turn
  *   allocate  thread blocks and channels: endpoints of different sub-pipelines share
+ * or, as schedule "best" chooses (search.c), fuse and
+ *   list      flows (a chain of fused messages) in time, with thread blocks and links as resources
  */
 #ifndef PCCL_COMPILER_IR_H
 #define PCCL_COMPILER_IR_H
@@ -58,11 +60,13 @@ typedef struct pccl_ir {
   int32_t instances;         /* copies of the whole program: its own wish, or what the search tries */
   int32_t refine;            /* parts that every chunk is cut into: instances x the scopes' common factor */
   int32_t lanes;             /* instances x scope parts, at most */
+  int32_t most_hops;         /* of a fused chain; 0: no bound */
   int32_t *scratch;          /* [ranks] chunks of scratch */
   size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
   PCCL_VEC(pccl_move) moves;
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
+  uint8_t *apart;  /* [nodes] not to be fused; NULL: none */
   uint8_t *wished; /* [nodes] heads of routes whose channel the author chose */
   int32_t *into;   /* [nodes] the node that a gone one lives on in; itself otherwise */
   polyccl_loop_order loop;

@@ -34,7 +34,7 @@ static bool make_ready(turns *t, int32_t task) {
 static bool fits(const turns *t, int32_t number) {
   const pccl_task *task = &t->tasks->task[number];
   for (int32_t i = 0; i < task->links; i++) {
-    int32_t link = t->tasks->route.data[task->route + i];
+    int32_t link = t->tasks->route.link.data[task->route + i];
     if (t->used[link] >= t->tasks->capacity[link]) {
       return false;
     }
@@ -64,7 +64,7 @@ static bool place(turns *t, int32_t number) {
   t->out->of_task[number] = t->out->pipelines;
   t->out->sequence[t->placed++] = number;
   for (int32_t i = 0; i < task->links; i++) {
-    int32_t link = t->tasks->route.data[task->route + i];
+    int32_t link = t->tasks->route.link.data[task->route + i];
     if (t->used[link]++ == 0 && !pccl_vec_push(&t->touched, link)) {
       return false;
     }

@@ -1,8 +1,14 @@
-/* Schedule "best": HPDS is greedy, and which greedy is best depends on the program, the topology and the size. This
- * tries many: the rule's orders, tighter and looser links, bounds on thread blocks, and a finer cut of the chunks (more
- * tasks overlap the phases of a hierarchical program better), each judged by the simulator on the very plan; then it
- * varies the best found by random ties. Among plans within a hundredth of the quickest it takes the one with fewest
- * thread blocks. Plain HPDS is the first candidate, so the result is never slower there.
+/* Schedule "best": which order and which thread blocks are best depends on the program, the topology and the size. This
+ * tries many and lets the simulator judge each on the very plan:
+ *
+ *   HPDS         as published, and on finer cuts of the chunks, which overlap the phases of a program
+ *   connection   fused steps, micro-batch after micro-batch: what wins where latency counts
+ *   list         list scheduling in time (list.c), messages whole or step by step, over cuts, numbers of thread blocks,
+ *                priorities, numbers of flows on a link
+ *
+ * First every kind is tried on every cut; then the best is improved by changing one choice at a time, as long as that
+ * helps, then several at random; last, thread blocks are taken away as long as the time stays within a hundredth. Plain
+ * HPDS is the first candidate, so the result is never slower there.
  *
  * The search stops after a number of simulated step executions that stands for the time allowed, not at a clock, so
  * that the same call gives the same plan. */
@@ -13,17 +19,31 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compiler/bound.h"
+#include "compiler/flow.h"
 #include "compiler/state.h"
 
 /* What one core does in a second, scheduling and allocation included. */
 static const double executions_per_second = 1.5e6;
+/* Slower by so much is as good, with fewer thread blocks. */
+static const double slack = 1.01;
 
-enum { MOST_TASKS = 1 << 20, MOST_CUT = 16 };
+enum { MOST_NODES = 1 << 20, MOST_CUT = 32, MOST_TBS = 48 };
+
+/* Chains of any length that end at scarce links. */
+enum { APART = -1 };
+
+typedef enum trial_kind { TRIAL_HPDS, TRIAL_CONNECTION, TRIAL_LIST } trial_kind;
+
+static const char *const kind_names[] = {"HPDS", "connection", "list"};
 
 typedef struct trial {
-  pccl_schedule_rule rule;
+  trial_kind kind;
   int32_t instances;
-  bool directions;
+  int32_t hops; /* list: longest chain of fused messages; 1: nothing is fused; 0: no bound; APART */
+  int32_t crowd;
+  pccl_schedule_rule rule; /* HPDS */
+  pccl_list_rule list;
   double time;
   int32_t tbs;
 } trial;
@@ -31,77 +51,164 @@ typedef struct trial {
 typedef struct search {
   const polyccl_program *program;
   const polyccl_compile_options *options;
-  pccl_ir ir; /* of `instances` */
+  uint64_t bytes;
+  int32_t most_tbs;
+  /* The bench: the IR of the trial at hand, with what its kind needs. */
+  pccl_ir ir;
   pccl_tasks tasks;
-  int32_t instances; /* 0: none built */
+  pccl_flows flows;
+  trial built; /* instances 0: none */
   PCCL_VEC(trial) trials;
+  pccl_bound bound;
   double budget; /* executions left */
 } search;
 
+/* ---- one trial ---- */
+
 static void drop_bench(search *s) {
-  if (s->instances > 0) {
+  if (s->built.instances > 0) {
     pccl_tasks_free(&s->tasks);
+    pccl_flows_free(&s->flows);
     pccl_ir_free(&s->ir);
-    s->instances = 0;
+    s->built.instances = 0;
   }
 }
 
-static polyccl_result build_bench(search *s, int32_t instances) {
-  if (s->instances == instances) {
+/* A trial of HPDS, or of flows of equal chains, leaves the bench fit for the next of its kind. */
+static bool bench_fits(const search *s, const trial *t) {
+  const trial *b = &s->built;
+  return b->instances == t->instances && b->kind == t->kind && t->kind != TRIAL_CONNECTION && b->hops == t->hops &&
+         b->crowd == t->crowd;
+}
+
+static polyccl_result fill_bench(search *s, const trial *t, bool *fits) {
+  PCCL_TRY(pccl_pass_refine(&s->ir, s->options->placement));
+  PCCL_TRY(pccl_pass_lower(&s->ir));
+  *fits = true;
+  if (t->kind == TRIAL_HPDS) {
+    return pccl_tasks_build(&s->ir, s->options->topology, &s->tasks);
+  }
+  if (t->kind == TRIAL_CONNECTION) {
+    polyccl_result result = pccl_connection_passes(&s->ir, s->options);
+    *fits = result != POLYCCL_ERROR_INVALID && result != POLYCCL_ERROR_LIMIT; /* the author's thread blocks may clash */
+    return *fits ? result : POLYCCL_SUCCESS;
+  }
+  bool cyclic = false;
+  if (t->hops == APART) {
+    PCCL_TRY(pccl_flows_set_apart(&s->ir, s->options->topology));
+    *fits = memchr(s->ir.apart, 1, s->ir.nodes.len) != NULL;
+  }
+  if (t->hops != 1 && *fits) {
+    s->ir.most_hops = t->hops > 0 ? t->hops : 0;
+    PCCL_TRY(pccl_pass_fuse(&s->ir));
+  }
+  if (!*fits) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(pccl_flows_build(&s->ir, s->options->topology, s->bytes, t->crowd, &s->flows, &cyclic));
+  *fits = !cyclic;
+  return POLYCCL_SUCCESS;
+}
+
+/* `*fits` false: this program cannot be cut or chained so. */
+static polyccl_result build_bench(search *s, const trial *t, bool *fits) {
+  *fits = true;
+  if (bench_fits(s, t)) {
     return POLYCCL_SUCCESS;
   }
   drop_bench(s);
-  s->ir = pccl_ir_of(s->program, instances);
-  polyccl_result result = pccl_pass_refine(&s->ir, s->options->placement);
-  if (result == POLYCCL_SUCCESS) {
-    result = pccl_pass_lower(&s->ir);
-  }
+  s->ir = pccl_ir_of(s->program, t->instances);
   s->tasks = (pccl_tasks){0};
-  if (result == POLYCCL_SUCCESS) {
-    result = pccl_tasks_build(&s->ir, s->options->topology, &s->tasks);
-  }
-  s->instances = instances;
-  if (result != POLYCCL_SUCCESS) {
+  s->flows = (pccl_flows){0};
+  s->built = *t;
+  polyccl_result result = fill_bench(s, t, fits);
+  s->budget -= (double)s->ir.nodes.len * 0.5;
+  if (result != POLYCCL_SUCCESS || !*fits) {
     drop_bench(s);
   }
   return result;
 }
 
-static polyccl_result measure(search *s, trial *t) {
-  polyccl_plan *plan = NULL;
-  polyccl_simulation *simulation = NULL;
-  PCCL_TRY(pccl_pass_emit(&s->ir, &plan));
-  plan->fifo_depth = 1; /* what the construction needs; the verifier confirms it for the plan that is chosen */
-  polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
-  options.bytes = s->options->bytes > 0 ? s->options->bytes : (uint64_t)64 << 20;
-  polyccl_result result = polyccl_simulate(plan, s->options->topology, &options, &simulation);
-  if (result == POLYCCL_SUCCESS) {
-    t->time = simulation->time;
-    t->tbs = 0;
-    for (int rank = 0; rank < plan->ranks; rank++) {
-      t->tbs = plan->rank[rank].tbs > t->tbs ? plan->rank[rank].tbs : t->tbs;
-    }
-    s->budget -= (double)simulation->executions + (double)s->tasks.count;
+/* Leaves the IR ready for emit. */
+static polyccl_result schedule(search *s, const trial *t, bool *fits) {
+  PCCL_TRY(build_bench(s, t, fits));
+  if (!*fits || t->kind == TRIAL_CONNECTION) {
+    return POLYCCL_SUCCESS;
   }
-  polyccl_simulation_destroy(simulation);
-  polyccl_plan_destroy(plan);
-  return result;
+  if (t->kind == TRIAL_HPDS) {
+    return pccl_state_try(&s->tasks, POLYCCL_SCHEDULE_HPDS, &t->rule, t->rule.max_tbs == 0);
+  }
+  if (t->list.tbs < s->flows.passes) {
+    *fits = false;
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(pccl_schedule_list(&s->flows, &t->list, NULL));
+  return pccl_pass_wait(&s->ir);
 }
 
-static polyccl_result try_rule(search *s, trial t) {
-  PCCL_TRY(build_bench(s, t.instances));
-  PCCL_TRY(pccl_state_try(&s->tasks, POLYCCL_SCHEDULE_HPDS, &t.rule, t.directions));
-  PCCL_TRY(measure(s, &t));
+static polyccl_result simulate(search *s, polyccl_plan *plan, trial *t) {
+  polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
+  polyccl_simulation *simulation = NULL;
+  options.bytes = s->bytes;
+  if (t->kind == TRIAL_CONNECTION) {
+    polyccl_verify_report report;
+    PCCL_TRY(polyccl_plan_verify(plan, &report));
+    plan->fifo_depth = report.fifo_depth;
+  } else {
+    plan->fifo_depth = 1; /* what the construction needs; the verifier confirms it for the plan that is chosen */
+  }
+  PCCL_TRY(polyccl_simulate(plan, s->options->topology, &options, &simulation));
+  t->time = simulation->time;
+  s->budget -= (double)simulation->executions;
+  polyccl_simulation_destroy(simulation);
+  return POLYCCL_SUCCESS;
+}
+
+/* Adds the trial to those that count where it fits; `*fits` says so. */
+static polyccl_result try(search *s, trial t, bool *fits) {
+  bool possible = false;
+  fits = fits != NULL ? fits : &possible;
+  PCCL_TRY(schedule(s, &t, fits));
+  s->budget -= 1000;
+  if (!*fits) {
+    return POLYCCL_SUCCESS;
+  }
+  t.tbs = 0;
+  for (int rank = 0; rank < s->ir.spec.ranks; rank++) {
+    t.tbs = s->ir.tbs[rank] > t.tbs ? s->ir.tbs[rank] : t.tbs;
+  }
+  bool allowed = s->options->max_tbs == 0 || t.tbs <= s->options->max_tbs;
+  if (s->trials.len > 0 && (!allowed || t.tbs > s->most_tbs)) {
+    *fits = false;
+    return POLYCCL_SUCCESS;
+  }
+  polyccl_plan *plan = NULL;
+  PCCL_TRY(pccl_pass_emit(&s->ir, &plan));
+  polyccl_result result = simulate(s, plan, &t);
+  polyccl_plan_destroy(plan);
+  s->budget -= (double)s->ir.nodes.len;
+  PCCL_TRY(result);
+  PCCL_TRACE(
+      "%s: %s x%d: %.1f us, %d thread blocks (chains %d, offered %d, priority %d, overlap %d, window %g, crowd %d)",
+      s->program->name, kind_names[t.kind], t.instances, t.time, t.tbs, t.hops, t.list.tbs, (int)t.list.priority,
+      (int)t.list.overlap, t.list.window, t.crowd);
   return pccl_vec_push(&s->trials, t) ? POLYCCL_SUCCESS : pccl_no_memory("the search");
 }
 
-/* The quickest; within a hundredth of it, the one with fewest thread blocks. Never slower than the first. */
-static const trial *best_of(const search *s) {
+/* ---- the search ---- */
+
+static double quickest_time(const search *s) {
   double quickest = s->trials.data[0].time;
   for (size_t i = 1; i < s->trials.len; i++) {
     quickest = s->trials.data[i].time < quickest ? s->trials.data[i].time : quickest;
   }
-  double limit = quickest * 1.01 < s->trials.data[0].time ? quickest * 1.01 : s->trials.data[0].time;
+  return quickest;
+}
+
+/* The quickest; within the slack, the one with fewest thread blocks. Never slower than the first. */
+static const trial *best_of(const search *s) {
+  double first = s->trials.data[0].time, limit = quickest_time(s) * slack;
+  limit = limit < first ? limit : first;
   const trial *best = NULL;
   for (size_t i = 0; i < s->trials.len; i++) {
     const trial *t = &s->trials.data[i];
@@ -112,95 +219,218 @@ static const trial *best_of(const search *s) {
   return best;
 }
 
-/* Bounds worth a try below the one that is given. */
-static const int32_t bounds[] = {0, 2, 3, 4, 6, 8, 12, 16, 24, 32};
-enum { BOUNDS = sizeof bounds / sizeof bounds[0] };
+/* The quickest list schedule so far; NULL: none. */
+static const trial *best_list(const search *s) {
+  const trial *best = NULL;
+  for (size_t i = 0; i < s->trials.len; i++) {
+    const trial *t = &s->trials.data[i];
+    if (t->kind == TRIAL_LIST && (best == NULL || t->time < best->time)) {
+      best = t;
+    }
+  }
+  return best;
+}
 
-static polyccl_result try_grid(search *s, int32_t instances) {
-  static const int32_t scales[] = {0, 100, -50, 300};
-  for (int variant = 0; variant < 4; variant++) {
-    for (int scale = 0; scale < 4; scale++) {
-      for (int bound = 0; bound < BOUNDS; bound++) {
-        int32_t most = bounds[bound], given = s->options->max_tbs;
-        if (bound > 0 && (scale > 1 || (given > 0 && most >= given))) {
-          continue;
-        }
-        if (s->budget <= 0 && s->trials.len > 0) {
-          return POLYCCL_SUCCESS;
-        }
-        most = most == 0 ? given : most;
-        trial t = {.instances = instances,
-                   .directions = most == 0,
-                   .rule = {.max_tbs = most,
-                            .path_first = (variant & 1) != 0,
-                            .scarce_first = (variant & 2) != 0,
-                            .link_scale = scales[scale]}};
-        PCCL_TRY(try_rule(s, t));
-      }
+static bool cut_fits(const search *s, int32_t cut) {
+  const polyccl_program *p = s->program;
+  int64_t most = p->input > p->output ? p->input : p->output;
+  return cut == 1 || (cut <= MOST_CUT && most * p->refine * cut <= POLYCCL_MAX_CHUNKS &&
+                      p->operations.len * (size_t)(p->config.instances * cut) * 2 <= MOST_NODES);
+}
+
+static bool spent(const search *s) { return s->budget <= 0 && s->trials.len > 0; }
+
+/* Every kind on every cut. A cut that is slower than half as fine a one on all counts ends the row of finer ones. */
+static polyccl_result try_cuts(search *s) {
+  int32_t wish = s->program->config.instances, given = s->options->max_tbs;
+  int32_t tbs = given > 0 && given < 32 ? given : 32;
+  tbs = tbs < s->most_tbs ? tbs : s->most_tbs;
+  for (int32_t cut = 1; cut_fits(s, cut) && !spent(s); cut *= 2) {
+    trial t = {.instances = wish * cut, .rule = {.max_tbs = given}};
+    PCCL_TRY(try(s, t, NULL));
+    if (cut == 1) {
+      PCCL_TRY(pccl_bound_of(&s->ir, s->options->topology, s->bytes, given, &s->bound));
+    }
+    double before = quickest_time(s);
+    if (given == 0) {
+      t.rule.max_tbs = tbs;
+      PCCL_TRY(try(s, t, NULL));
+    }
+    PCCL_TRY(try(s, (trial){.kind = TRIAL_CONNECTION, .instances = wish * cut}, NULL));
+    for (int32_t hops = APART; hops <= 1 && !spent(s); hops++) {
+      trial list = {.kind = TRIAL_LIST,
+                    .instances = wish * cut,
+                    .hops = hops,
+                    .crowd = 1,
+                    .list = {.tbs = tbs, .priority = PCCL_LIST_SCARCE, .overlap = hops == 1, .window = 0.5}};
+      PCCL_TRY(try(s, list, NULL));
+    }
+    if (cut > 2 && s->trials.data[s->trials.len - 1].time > 1.2 * before) {
+      break;
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-/* A fair share of the budget for each cut, so that the finer ones, which cost more, are tried too. */
-static polyccl_result try_cuts(search *s) {
+static const int32_t tb_steps[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48};
+enum { TB_STEPS = sizeof tb_steps / sizeof tb_steps[0] };
+
+/* The variations of a list schedule in one choice; false: no more. */
+static bool vary(const search *s, trial *t, int which) {
+  static const double windows[] = {0, 0.25, 0.5, 1, 2};
+  static const int32_t chains[] = {APART, 0, 1, 2, 4};
   int32_t wish = s->program->config.instances;
-  double total = s->budget;
-  for (int32_t cut = 1; cut <= MOST_CUT; cut *= 2) {
-    if (cut > 1) {
-      int64_t chunks = (int64_t)(s->program->input > s->program->output ? s->program->input : s->program->output) *
-                       (s->program->refine * (int64_t)cut);
-      if (chunks > POLYCCL_MAX_CHUNKS || s->program->operations.len * (size_t)(wish * cut) > MOST_TASKS) {
+  enum {
+    OVERLAP,
+    CROWD,
+    COARSER,
+    FINER,
+    PRIORITY,
+    WINDOW = PRIORITY + PCCL_LIST_PRIORITIES,
+    CHAIN = WINDOW + 5,
+    BLOCKS = CHAIN + 5,
+    END = BLOCKS + TB_STEPS
+  };
+  if (which == OVERLAP) {
+    t->list.overlap = !t->list.overlap;
+  } else if (which == CROWD) {
+    t->crowd = 1 - t->crowd;
+  } else if (which == COARSER) {
+    t->instances = t->instances > wish ? t->instances / 2 : t->instances;
+  } else if (which == FINER) {
+    t->instances = cut_fits(s, t->instances / wish * 2) ? t->instances * 2 : t->instances;
+  } else if (which < WINDOW) {
+    t->list.priority = (pccl_list_priority)(which - PRIORITY);
+  } else if (which < CHAIN) {
+    t->list.window = windows[which - WINDOW];
+  } else if (which < BLOCKS) {
+    t->hops = chains[which - CHAIN];
+  } else if (which < END) {
+    t->list.tbs = tb_steps[which - BLOCKS];
+  }
+  return which < END;
+}
+
+static bool same_choices(const trial *a, const trial *b) {
+  return a->kind == b->kind && a->instances == b->instances && a->hops == b->hops && a->crowd == b->crowd &&
+         a->list.tbs == b->list.tbs && a->list.priority == b->list.priority && a->list.overlap == b->list.overlap &&
+         a->list.window == b->list.window && a->list.shuffle == b->list.shuffle;
+}
+
+static bool tried(const search *s, const trial *t) {
+  for (size_t i = 0; i < s->trials.len; i++) {
+    if (same_choices(&s->trials.data[i], t)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool tbs_allowed(const search *s, int32_t tbs) {
+  return tbs <= s->most_tbs && (s->options->max_tbs == 0 || tbs <= s->options->max_tbs);
+}
+
+/* One choice at a time from the quickest list schedule on, until nothing helps. */
+static polyccl_result improve(search *s) {
+  for (bool better = true; better && best_list(s) != NULL;) {
+    better = false;
+    double before = quickest_time(s);
+    for (int which = 0; !spent(s); which++) {
+      trial t = *best_list(s);
+      if (!vary(s, &t, which)) {
+        break;
+      }
+      /* Far fewer thread blocks than now are the last part's business. */
+      if (tried(s, &t) || !tbs_allowed(s, t.list.tbs) || 2 * t.list.tbs < best_list(s)->list.tbs) {
+        continue;
+      }
+      PCCL_TRY(try(s, t, NULL));
+    }
+    better = !spent(s) && quickest_time(s) < before * 0.998;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Two or three choices at once, drawn at random. */
+static polyccl_result wander(search *s, double until) {
+  enum { CHOICES = 17 + TB_STEPS };
+  uint64_t seed = 1;
+  for (int failures = 0; s->budget > until && best_list(s) != NULL && failures < 100;) {
+    trial t = *best_list(s);
+    seed = pccl_mix64(seed);
+    vary(s, &t, (int)(seed % CHOICES));
+    vary(s, &t, (int)(seed / CHOICES % CHOICES));
+    if (seed >> 62 == 0) {
+      t.list.shuffle = seed;
+    }
+    if (tried(s, &t) || !tbs_allowed(s, t.list.tbs) || 2 * t.list.tbs < best_list(s)->list.tbs) {
+      failures++;
+      continue;
+    }
+    failures = 0;
+    PCCL_TRY(try(s, t, NULL));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Fewer thread blocks at the same time, from few to many, for the quickest ways of chaining. */
+static polyccl_result shrink(search *s) {
+  if (best_list(s) == NULL) {
+    return POLYCCL_SUCCESS;
+  }
+  trial quickest = *best_list(s);
+  double limit = quickest_time(s) * slack;
+  for (int hops = 0; hops < 2; hops++) {
+    trial t = quickest;
+    t.hops = hops == 0 ? quickest.hops : quickest.hops <= 0 ? 1 : 0;
+    for (int i = TB_STEPS - 1; i >= 0 && !spent(s); i--) {
+      t.list.tbs = tb_steps[i];
+      if (t.list.tbs >= best_of(s)->tbs || !tbs_allowed(s, t.list.tbs) || tried(s, &t)) {
+        continue;
+      }
+      size_t count = s->trials.len;
+      PCCL_TRY(try(s, t, NULL));
+      if (s->trials.len > count && s->trials.data[count].time > limit * 1.05) {
         break;
       }
     }
-    double rest = s->budget - total / 6;
-    s->budget = total / 6;
-    polyccl_result result = try_grid(s, wish * cut);
-    s->budget += rest;
-    PCCL_TRY(result);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result vary_best(search *s) {
-  uint64_t seed = 1;
-  while (s->budget > 0) {
-    trial t = *best_of(s);
-    seed = pccl_mix64(seed);
-    t.rule.shuffle = seed;
-    if (seed % 4 == 0) {
-      t.rule.path_first = !t.rule.path_first;
-    }
-    if (seed % 8 == 1) {
-      t.rule.link_scale += (int32_t)(seed >> 32) % 5 * 25 - 50;
-      t.rule.link_scale = t.rule.link_scale < -90 ? -90 : t.rule.link_scale;
-    }
-    double before = s->budget;
-    PCCL_TRY(try_rule(s, t));
-    s->budget = s->budget < before ? s->budget : before - 1;
-  }
-  return POLYCCL_SUCCESS;
-}
-
+/* A bounded number of thread blocks can be had from too few to too many: try them early. */
 static polyccl_result run(search *s, pccl_ir *ir) {
+  double total = s->budget;
   PCCL_TRY(try_cuts(s));
-  PCCL_TRY(vary_best(s));
+  s->budget = s->budget > total / 4 ? s->budget : total / 4; /* a first look on all cuts is owed to every program */
+  PCCL_TRY(improve(s));
+  PCCL_TRY(wander(s, total / 8));
+  s->budget = s->budget > total / 8 ? s->budget : total / 8;
+  PCCL_TRY(shrink(s));
   trial best = *best_of(s);
-  PCCL_INFO("%s: best of %zu schedules: %.1f us with %d thread blocks per rank (HPDS: %.1f us with %d); instances %d",
-            s->program->name, s->trials.len, best.time, best.tbs, s->trials.data[0].time, s->trials.data[0].tbs,
-            best.instances);
-  PCCL_TRY(build_bench(s, best.instances));
-  PCCL_TRY(pccl_state_try(&s->tasks, POLYCCL_SCHEDULE_HPDS, &best.rule, best.directions));
+  bool fits;
+  PCCL_TRY(schedule(s, &best, &fits));
+  PCCL_INFO(
+      "%s: best of %zu schedules: %.1f us with %d thread blocks per rank (HPDS: %.1f us with %d; no "
+      "schedule below %.1f us): %s, instances %d",
+      s->program->name, s->trials.len, best.time, best.tbs, s->trials.data[0].time, s->trials.data[0].tbs,
+      pccl_bound_time(&s->bound), kind_names[best.kind], best.instances);
   *ir = s->ir;
   pccl_tasks_free(&s->tasks);
-  s->instances = 0;
+  pccl_flows_free(&s->flows);
+  s->built.instances = 0;
   return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_state_search(pccl_ir *ir, const polyccl_compile_options *options) {
   double seconds = options->seconds > 0 ? options->seconds : 2;
-  search s = {.program = ir->program, .options = options, .budget = seconds * executions_per_second};
+  const polyccl_topology *t = options->topology;
+  int32_t most = t->model[t->rank[0].model].max_thread_blocks;
+  search s = {.program = ir->program,
+              .options = options,
+              .bytes = options->bytes > 0 ? options->bytes : (uint64_t)64 << 20,
+              .most_tbs = most < MOST_TBS ? most : MOST_TBS,
+              .budget = seconds * executions_per_second};
   polyccl_result result = run(&s, ir);
   drop_bench(&s);
   pccl_vec_free(&s.trials);

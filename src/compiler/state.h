@@ -17,4 +17,7 @@ polyccl_result pccl_state_once(pccl_ir *ir, const polyccl_compile_options *optio
 /* Schedule "best" (search.c): the IR, fresh from pccl_ir_of(), becomes that of the quickest plan found. */
 polyccl_result pccl_state_search(pccl_ir *ir, const polyccl_compile_options *options);
 
+/* Policy "connection" on a lowered IR, up to emit (compile.c). */
+polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options *options);
+
 #endif

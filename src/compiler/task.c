@@ -10,7 +10,7 @@ void pccl_tasks_free(pccl_tasks *tasks) {
   free(tasks->succ);
   free(tasks->capacity);
   free(tasks->task_of_node);
-  pccl_vec_free(&tasks->route);
+  pccl_link_lists_free(&tasks->route);
 }
 
 void pccl_pipeline_free(pccl_pipeline *pipeline) {
@@ -33,32 +33,6 @@ static polyccl_result find_capacities(pccl_tasks *tasks) {
     double fill = t->link[i].bandwidth * model->efficiency / model->copy_bandwidth;
     tasks->capacity[i] = fill < 1 ? 1 : fill > 1 << 20 ? 1 << 20 : (int32_t)fill;
   }
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result find_route(pccl_tasks *tasks, pccl_map *known, int src, int dst, pccl_task *task) {
-  bool is_new;
-  uint64_t *slot = pccl_map_put(known, ((uint64_t)src << 32) | (uint64_t)dst, 0, &is_new);
-  if (slot == NULL) {
-    return pccl_no_memory("the schedule");
-  }
-  if (is_new) {
-    enum { ROOM = 64 };
-    size_t count = 0;
-    if (!pccl_vec_reserve(&tasks->route, ROOM)) {
-      return pccl_no_memory("the schedule");
-    }
-    int32_t *links = tasks->route.data + tasks->route.len;
-    PCCL_TRY(polyccl_topology_route(tasks->topology, src, dst, links, ROOM, &count));
-    if (count > ROOM || tasks->route.len > INT32_MAX - ROOM) {
-      return pccl_fail(POLYCCL_ERROR_LIMIT, "the route from rank %d to rank %d has %zu links (at most %d)", src, dst,
-                       count, ROOM);
-    }
-    *slot = ((uint64_t)tasks->route.len << 8) | count;
-    tasks->route.len += count;
-  }
-  task->route = (int32_t)(*slot >> 8);
-  task->links = (int32_t)(*slot & 0xff);
   return POLYCCL_SUCCESS;
 }
 
@@ -159,7 +133,7 @@ static polyccl_result find_edges(pccl_tasks *tasks) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result find_tasks(pccl_tasks *tasks, pccl_map *known) {
+static polyccl_result find_tasks(pccl_tasks *tasks) {
   pccl_ir *ir = tasks->ir;
   size_t nodes = ir->nodes.len;
   tasks->task = pccl_zeroed(nodes + 1, sizeof *tasks->task);
@@ -177,7 +151,8 @@ static polyccl_result find_tasks(pccl_tasks *tasks, pccl_map *known) {
     task->node = (int32_t)i;
     tasks->task_of_node[i] = (int32_t)tasks->count++;
     if (node->to >= 0) {
-      PCCL_TRY(find_route(tasks, known, node->rank, ir->nodes.data[node->to].rank, task));
+      PCCL_TRY(pccl_links_between(&tasks->route, tasks->topology, node->rank, ir->nodes.data[node->to].rank,
+                                  &task->route, &task->links));
     }
   }
   PCCL_TRY(find_chunks(tasks));
@@ -186,11 +161,6 @@ static polyccl_result find_tasks(pccl_tasks *tasks, pccl_map *known) {
 
 polyccl_result pccl_tasks_build(pccl_ir *ir, const polyccl_topology *topology, pccl_tasks *tasks) {
   *tasks = (pccl_tasks){.ir = ir, .topology = topology};
-  pccl_map known = {0};
-  polyccl_result result = find_capacities(tasks);
-  if (result == POLYCCL_SUCCESS) {
-    result = find_tasks(tasks, &known);
-  }
-  pccl_map_free(&known);
-  return result;
+  PCCL_TRY(find_capacities(tasks));
+  return find_tasks(tasks);
 }

@@ -8,13 +8,12 @@
 
 #include <polyccl/topology.h>
 
-#include "base/map.h"
-#include "compiler/ir.h"
+#include "compiler/flow.h"
 
 typedef struct pccl_task {
   int32_t node;         /* the send, or the local node */
   int32_t chunk;        /* whose priority it has */
-  int32_t route, links; /* first index and number in tasks->route */
+  int32_t route, links; /* first index and number in tasks->route.link */
   int32_t succ;         /* first index in tasks->succ; ends where the next task's begin */
   int32_t preds;
   int32_t path; /* tasks on the longest way to an end, this one included */
@@ -26,8 +25,8 @@ typedef struct pccl_tasks {
   pccl_task *task; /* [count + 1], the last one marks the end of succ */
   size_t count;
   int32_t *succ;
-  PCCL_VEC(int32_t) route; /* links */
-  int32_t *capacity;       /* [links] tasks at once */
+  pccl_link_lists route;
+  int32_t *capacity; /* [links] tasks at once */
   int32_t chunks;
   int32_t *task_of_node; /* [nodes] */
 } pccl_tasks;

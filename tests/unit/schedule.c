@@ -12,6 +12,8 @@
 #include <polyccl/language.h>
 #include <polyccl/simulator.h>
 
+#include "compiler/bound.h"
+#include "compiler/flow.h"
 #include "compiler/state.h"
 
 typedef struct sample {
@@ -105,7 +107,7 @@ static void examine_rules(const pccl_tasks *tasks, const pccl_pipeline *pipeline
       assert_true(pipeline->of_task[tasks->succ[k]] > at);
     }
     for (int32_t k = 0; k < task->links; k++) {
-      int32_t link = tasks->route.data[task->route + k];
+      int32_t link = tasks->route.link.data[task->route + k];
       assert_true(++use[(size_t)at * links + (size_t)link] <= tasks->capacity[link]);
     }
   }
@@ -195,6 +197,112 @@ static void best_is_never_slower_and_always_the_same(void **state) {
   }
 }
 
+/* Lists of flows: whatever the choices, the verifier accepts the plan, the bound on thread blocks holds, the estimates
+ * are possible and nothing is quicker than the lower bound. */
+static void check_list(pccl_ir *ir, const polyccl_topology *topology, const pccl_flows *flows, pccl_list_rule rule,
+                       double bound) {
+  double *start = calloc(flows->count, sizeof *start);
+  polyccl_plan *plan = NULL;
+  polyccl_verify_report report;
+  assert_non_null(start);
+  assert_int_equal(pccl_schedule_list(flows, &rule, start), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_wait(ir), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_emit(ir, &plan), POLYCCL_SUCCESS);
+  if (polyccl_plan_verify(plan, &report) != POLYCCL_SUCCESS) {
+    fail_msg("%s: %s", plan->name, polyccl_last_error());
+  }
+  assert_int_equal(report.fifo_depth, 1);
+  assert_int_equal(plan->order, POLYCCL_TASK_MAJOR);
+  for (int rank = 0; rank < plan->ranks; rank++) {
+    assert_true(plan->rank[rank].tbs <= rule.tbs);
+  }
+  for (size_t i = 0; i < flows->count; i++) {
+    for (int32_t e = flows->flow[i].edge; e < flows->flow[i].edge + flows->flow[i].edges; e++) {
+      const pccl_flow_edge *edge = &flows->edge.data[e];
+      double other = start[edge->flow] + flows->flow[edge->flow].lag * edge->from;
+      assert_true(start[i] + flows->flow[i].lag * edge->hop >= other);
+    }
+  }
+  assert_true(simulated(plan, topology) >= bound);
+  polyccl_plan_destroy(plan);
+  free(start);
+}
+
+static void lists_are_safe(void **state) {
+  (void)state;
+  enum { APART = -1 };
+  static const int chains[] = {APART, 0, 1, 3};
+  static const pccl_list_rule rules[] = {
+      {.tbs = 16, .priority = PCCL_LIST_TAIL},
+      {.tbs = 2, .priority = PCCL_LIST_SCARCE, .overlap = true},
+      {.tbs = 5, .priority = PCCL_LIST_LANE, .overlap = true, .window = 1},
+      {.tbs = 7, .priority = PCCL_LIST_SCARCE, .window = 2, .shuffle = 77},
+  };
+  int checked = 0;
+  for (int i = 0; i < SAMPLES * 4; i++) {
+    const sample *s = &samples[i / 4];
+    polyccl_topology *topology = NULL;
+    assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
+    polyccl_program *program = load(s);
+    pccl_ir ir = pccl_ir_of(program, 2);
+    pccl_bound bound;
+    pccl_flows flows;
+    bool cyclic = false;
+    assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+    assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
+    assert_int_equal(pccl_bound_of(&ir, topology, 16 << 20, 0, &bound), POLYCCL_SUCCESS);
+    if (chains[i % 4] == APART) {
+      assert_int_equal(pccl_flows_set_apart(&ir, topology), POLYCCL_SUCCESS);
+    }
+    if (chains[i % 4] != 1) {
+      ir.most_hops = chains[i % 4] > 0 ? chains[i % 4] : 0;
+      assert_int_equal(pccl_pass_fuse(&ir), POLYCCL_SUCCESS);
+    }
+    assert_int_equal(pccl_flows_build(&ir, topology, 16 << 20, i % 2, &flows, &cyclic), POLYCCL_SUCCESS);
+    for (size_t k = 0; !cyclic && k < sizeof rules / sizeof rules[0]; k++) {
+      if (rules[k].tbs >= flows.passes) {
+        check_list(&ir, topology, &flows, rules[k], pccl_bound_time(&bound));
+        checked++;
+      }
+    }
+    if (!cyclic) {
+      pccl_flows_free(&flows);
+    }
+    pccl_ir_free(&ir);
+    polyccl_program_destroy(program);
+    polyccl_topology_destroy(topology);
+  }
+  assert_true(checked > 90);
+}
+
+/* Two ranks on one link: the bound is known by hand. */
+static void the_bound_is_what_the_link_needs(void **state) {
+  (void)state;
+  polyccl_program_config config = {.collective = POLYCCL_BROADCAST, .ranks = 2, .chunks = 1, .inplace = true};
+  polyccl_location at = {"t.lua", 1};
+  polyccl_program *program = NULL;
+  polyccl_topology *topology = NULL;
+  polyccl_ref ref;
+  assert_int_equal(polyccl_topology_open("fully:2", &topology), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_program_chunk(program, 0, POLYCCL_INPUT, 0, 1, at, &ref), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_program_copy(program, &ref, 1, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
+  pccl_ir ir = pccl_ir_of(program, 0);
+  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
+  pccl_bound bound;
+  assert_int_equal(pccl_bound_of(&ir, topology, 25000000, 4, &bound), POLYCCL_SUCCESS);
+  const polyccl_protocol_model *m = &topology->model[0].protocol[POLYCCL_SIMPLE];
+  double path = m->launch_cost + 2 * m->step_cost + m->latency + topology->link[0].latency;
+  assert_true(bound.path > path - 1e-6 && bound.path < path + 1e-6);
+  assert_true(bound.link > path + 1000 - 1e-6 && bound.link < path + 1000 + 1e-6); /* 25 MB at 25 GB/s */
+  double blocks = m->launch_cost + 25000.0 / (4 * m->copy_bandwidth);
+  assert_true(bound.blocks > blocks - 1e-6 && bound.blocks < blocks + 1e-6);
+  pccl_ir_free(&ir);
+  polyccl_program_destroy(program);
+  polyccl_topology_destroy(topology);
+}
+
 static void a_topology_that_does_not_fit_is_refused(void **state) {
   (void)state;
   polyccl_program *program = load(&samples[0]);
@@ -217,6 +325,8 @@ int main(void) {
       cmocka_unit_test(sub_pipelines_are_free_of_conflicts),
       cmocka_unit_test(the_chunk_moved_least_goes_first),
       cmocka_unit_test(best_is_never_slower_and_always_the_same),
+      cmocka_unit_test(lists_are_safe),
+      cmocka_unit_test(the_bound_is_what_the_link_needs),
       cmocka_unit_test(a_topology_that_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,25 @@
+/* Lower bounds of the completion time of a program on a topology. */
+#ifndef PCCL_COMPILER_BOUND_H
+#define PCCL_COMPILER_BOUND_H
+
+#include <polyccl/topology.h>
+
+#include "compiler/ir.h"
+
+typedef struct pccl_bound {
+  double path;     /* us: latencies of the longest chain of dependencies */
+  double link;     /* the busiest link: its bytes, the least latencies before and after */
+  double blocks;   /* what a rank's thread blocks move; 0 where their number is not bounded */
+  int32_t busiest; /* that link, -1: none */
+} pccl_bound;
+
+/* Of the lowered IR (before fuse). max_tbs 0: any number of thread blocks. */
+polyccl_result pccl_bound_of(const pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t max_tbs,
+                             pccl_bound *bound);
+
+static inline double pccl_bound_time(const pccl_bound *b) {
+  double most = b->path > b->link ? b->path : b->link;
+  return most > b->blocks ? most : b->blocks;
+}
+
+#endif

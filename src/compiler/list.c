@@ -1,0 +1,360 @@
+/* list: list scheduling in time. Where HPDS counts sub-pipelines of equal length, this estimates when thread blocks and
+ * links are free, and always places the flow that can start first; among those that can in the same window of time, by
+ * priority. A rank's thread blocks are
+ * resources like its links, so a bound on them costs as little speed as it can.
+ *
+ * A flow takes one thread block for each of its hops, at the time its message gets there, and a place on each link:
+ * what shares a saturated NIC goes one after the other. Of the free thread blocks it takes those that were joined
+ * before (fewer connections), else those idle for the shortest time.
+ *
+ * Safe for any number of micro-batches by construction: the flows are placed in an order that dependencies allow, every
+ * thread block runs its hops in that order, and a flow never has two hops in one thread block. So the first unfinished
+ * flow has all its thread blocks at it, and all it waits for behind it; its hops hand micro-batches on with one slot.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "compiler/flow.h"
+
+typedef struct entry {
+  double start;      /* the earliest possible */
+  double turn, rank; /* its window; then the less, the earlier */
+  uint64_t tie;
+  int32_t flow;
+} entry;
+
+typedef struct list_block {
+  double free;
+  int32_t to_rank, to_tb; /* where its last message went */
+  int32_t flow;           /* that uses it at the moment of choosing */
+} list_block;
+
+typedef struct lister {
+  const pccl_flows *flows;
+  const pccl_list_rule *rule;
+  double *start, *stretch; /* [flows]; us that its hops end later than their own work, for slower predecessors */
+  int32_t *missing;        /* [flows] */
+  size_t *first_place;     /* [links + 1] */
+  double *place;           /* when each place on a link is free */
+  list_block *block;       /* [ranks x tbs] */
+  int32_t *used;           /* [ranks] thread blocks used at all */
+  pccl_map channels, next_channel;
+  PCCL_VEC(entry) ready; /* a heap */
+  double window;         /* us */
+} lister;
+
+static bool before(const entry *a, const entry *b) {
+  if (a->turn != b->turn) {
+    return a->turn < b->turn;
+  }
+  return a->rank != b->rank ? a->rank < b->rank : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
+}
+
+static bool push(lister *l, entry e) {
+  if (!pccl_vec_push(&l->ready, e)) {
+    return false;
+  }
+  entry *heap = l->ready.data;
+  size_t i = l->ready.len - 1;
+  for (; i > 0 && before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2) {
+    heap[i] = heap[(i - 1) / 2];
+  }
+  heap[i] = e;
+  return true;
+}
+
+static entry pop(lister *l) {
+  entry *heap = l->ready.data, top = heap[0], last = heap[--l->ready.len];
+  size_t i = 0, child;
+  while ((child = 2 * i + 1) < l->ready.len) {
+    child += child + 1 < l->ready.len && before(&heap[child + 1], &heap[child]);
+    if (!before(&heap[child], &last)) {
+      break;
+    }
+    heap[i] = heap[child];
+    i = child;
+  }
+  heap[i] = last;
+  return top;
+}
+
+/* ---- when can it start ---- */
+
+static const pccl_node *node_at(const lister *l, const pccl_flow *flow, int32_t hop) {
+  return &l->flows->ir->nodes.data[l->flows->hop.data[flow->hop + hop].node];
+}
+
+static double end_of(const lister *l, int32_t number, int32_t hop) {
+  const pccl_flow *flow = &l->flows->flow[number];
+  return l->start[number] + flow->lag * hop + flow->work + l->stretch[number];
+}
+
+/* By what it waits for; all of that is placed. */
+static double data_start(const lister *l, const pccl_flow *flow) {
+  double start = 0;
+  for (int32_t e = flow->edge; e < flow->edge + flow->edges; e++) {
+    const pccl_flow_edge *edge = &l->flows->edge.data[e];
+    const pccl_flow *other = &l->flows->flow[edge->flow];
+    double tile = other->work / l->flows->batches;
+    double at =
+        l->rule->overlap ? l->start[edge->flow] + other->lag * edge->from + tile : end_of(l, edge->flow, edge->from);
+    at -= flow->lag * edge->hop;
+    start = at > start ? at : start;
+  }
+  return start;
+}
+
+static size_t earliest_place(const lister *l, int32_t link) {
+  size_t best = l->first_place[link];
+  for (size_t p = best + 1; p < l->first_place[link + 1]; p++) {
+    best = l->place[p] < l->place[best] ? p : best;
+  }
+  return best;
+}
+
+/* When `passes` thread blocks of the rank are free. */
+static double blocks_free(const lister *l, int rank, int32_t passes) {
+  const list_block *blocks = &l->block[(size_t)rank * (size_t)l->rule->tbs];
+  double bound = -1;
+  for (int32_t got = 0; got < passes;) {
+    double next = INFINITY;
+    int32_t equal = 0;
+    for (int32_t i = 0; i < l->rule->tbs; i++) {
+      if (blocks[i].free > bound && blocks[i].free <= next) {
+        equal = blocks[i].free < next ? 1 : equal + 1;
+        next = blocks[i].free;
+      }
+    }
+    bound = next;
+    got += equal;
+  }
+  return bound;
+}
+
+static double resource_start(const lister *l, const pccl_flow *flow) {
+  double start = 0;
+  for (int32_t h = 0; h < flow->hops; h++) {
+    const pccl_flow_hop *hop = &l->flows->hop.data[flow->hop + h];
+    int rank = node_at(l, flow, h)->rank;
+    int32_t passes = 1; /* earlier hops on this rank need a thread block each, too */
+    for (int32_t k = 0; l->flows->passes > 1 && k < h; k++) {
+      passes += node_at(l, flow, k)->rank == rank;
+    }
+    double at = blocks_free(l, rank, passes) - flow->lag * h;
+    start = at > start ? at : start;
+    for (int32_t i = 0; i < hop->links; i++) {
+      at = l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] - flow->lag * h;
+      start = at > start ? at : start;
+    }
+  }
+  return start;
+}
+
+/* In units small against every cost, so that what is equal in the model is equal here. */
+static double round_time(double us) { return ceil(us * 1024) / 1024; }
+
+static entry entry_of(const lister *l, int32_t number) {
+  const pccl_flow *flow = &l->flows->flow[number];
+  double data = data_start(l, flow), resources = resource_start(l, flow);
+  double rank = -flow->tail;
+  if (l->rule->priority == PCCL_LIST_SCARCE) {
+    rank = (flow->scarce ? 0 : flow->before_scarce ? 1e15 : 2e15) + flow->lane * 1e9 - flow->tail;
+  } else if (l->rule->priority == PCCL_LIST_LANE) {
+    rank = flow->lane * 1e9 - flow->tail;
+  }
+  double start = round_time(data > resources ? data : resources);
+  return (entry){.start = start,
+                 .turn = l->window > 0 ? floor(start / l->window) : start,
+                 .rank = rank,
+                 .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
+                 .flow = number};
+}
+
+/* ---- placing ---- */
+
+/* Among the thread blocks free at `at`: `wanted` (-1: none), else one whose last message went to `peer`, else the one
+ * idle for the shortest time. */
+static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted, int32_t peer, int32_t flow) {
+  const list_block *blocks = &l->block[(size_t)rank * (size_t)l->rule->tbs];
+  int32_t best = -1, linked = -1;
+  for (int32_t i = 0; i < l->rule->tbs; i++) {
+    if (blocks[i].free > at || blocks[i].flow == flow) {
+      continue;
+    }
+    if (i == wanted) {
+      return i;
+    }
+    if (peer >= 0 && blocks[i].to_rank == peer && (linked < 0 || blocks[i].free > blocks[linked].free)) {
+      linked = i;
+    }
+    if (best < 0 || blocks[i].free > blocks[best].free) {
+      best = i;
+    }
+  }
+  return linked >= 0 ? linked : best;
+}
+
+static int32_t channel_of(lister *l, int src, int32_t src_tb, int dst, int32_t dst_tb) {
+  uint64_t pair = ((uint64_t)src << 16) | (uint64_t)dst;
+  bool is_new;
+  uint64_t *next = pccl_map_put(&l->next_channel, pair, 0, NULL);
+  uint64_t key = (pair << 32) | ((uint64_t)src_tb << 16) | (uint64_t)dst_tb;
+  uint64_t *channel = next != NULL ? pccl_map_put(&l->channels, key, *next, &is_new) : NULL;
+  if (channel == NULL) {
+    return -1;
+  }
+  *next += is_new;
+  return (int32_t)*channel;
+}
+
+static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block **previous) {
+  const pccl_flow *flow = &l->flows->flow[number];
+  pccl_ir *ir = l->flows->ir;
+  const pccl_flow_hop *hop = &l->flows->hop.data[flow->hop + h];
+  pccl_node *node = &ir->nodes.data[hop->node];
+  int32_t wanted = *previous != NULL && (*previous)->to_rank == node->rank ? (*previous)->to_tb : -1;
+  int32_t peer = node->to >= 0 ? ir->nodes.data[node->to].rank : -1;
+  double at = l->start[number] + flow->lag * h;
+  node->tb = choose_block(l, node->rank, at + 1e-6, wanted, peer, number);
+  if (node->tb < 0) {
+    return pccl_fail(POLYCCL_ERROR_INTERNAL, "no thread block of rank %d is free", node->rank);
+  }
+  list_block *block = &l->block[(size_t)node->rank * (size_t)l->rule->tbs + (size_t)node->tb];
+  block->flow = number;
+  block->free = end_of(l, number, h);
+  if (h > 0) {
+    const pccl_node *from = &ir->nodes.data[node->from];
+    int32_t channel = channel_of(l, from->rank, from->tb, node->rank, node->tb);
+    if (channel < 0) {
+      return pccl_no_memory("thread blocks");
+    }
+    node->channel = channel;
+    if (h == 1) {
+      ir->nodes.data[node->from].channel = channel;
+    }
+    (*previous)->to_rank = node->rank;
+    (*previous)->to_tb = node->tb;
+  } else {
+    node->channel = -1;
+  }
+  for (int32_t i = 0; i < hop->links; i++) {
+    l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of(l, number, h);
+  }
+  l->used[node->rank] = node->tb + 1 > l->used[node->rank] ? node->tb + 1 : l->used[node->rank];
+  *previous = block;
+  return pccl_vec_push(&ir->order, hop->node) ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
+}
+
+static polyccl_result place(lister *l, const entry *e, size_t turn) {
+  const pccl_flow *flow = &l->flows->flow[e->flow];
+  l->start[e->flow] = e->start;
+  l->stretch[e->flow] = 0;
+  for (int32_t k = flow->edge; l->rule->overlap && k < flow->edge + flow->edges; k++) {
+    const pccl_flow_edge *edge = &l->flows->edge.data[k];
+    double end = end_of(l, edge->flow, edge->from) + flow->work / l->flows->batches;
+    double late = end - end_of(l, e->flow, edge->hop);
+    l->stretch[e->flow] += late > 0 ? late : 0;
+  }
+  list_block *previous = NULL;
+  for (int32_t h = 0; h < flow->hops; h++) {
+    l->flows->ir->nodes.data[l->flows->hop.data[flow->hop + h].node].pipeline = (int32_t)turn;
+    PCCL_TRY(place_hop(l, e->flow, h, &previous));
+  }
+  for (int32_t k = flow->succ; k < flow[1].succ; k++) {
+    int32_t next = l->flows->succ[k];
+    if (--l->missing[next] == 0 && !push(l, entry_of(l, next))) {
+      return pccl_no_memory("the schedule");
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* A start that was right when it was worked out may have become too early: then it is worked out anew. */
+static polyccl_result run(lister *l) {
+  for (size_t i = 0; i < l->flows->count; i++) {
+    l->missing[i] = l->flows->flow[i].edges;
+    if (l->missing[i] == 0 && !push(l, entry_of(l, (int32_t)i))) {
+      return pccl_no_memory("the schedule");
+    }
+  }
+  for (size_t placed = 0; l->ready.len > 0;) {
+    entry e = pop(l);
+    entry now = entry_of(l, e.flow);
+    if (now.turn > e.turn) {
+      if (!push(l, now)) {
+        return pccl_no_memory("the schedule");
+      }
+      continue;
+    }
+    PCCL_TRY(place(l, &now, placed++));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static bool allocate(lister *l) {
+  size_t links = l->flows->topology->links, ranks = (size_t)l->flows->ir->spec.ranks, count = l->flows->count;
+  l->start = pccl_array(count, sizeof *l->start);
+  l->stretch = pccl_array(count, sizeof *l->stretch);
+  l->missing = pccl_array(count, sizeof *l->missing);
+  l->first_place = pccl_array(links + 1, sizeof *l->first_place);
+  l->block = pccl_zeroed(ranks * (size_t)l->rule->tbs, sizeof *l->block);
+  l->used = pccl_zeroed(ranks, sizeof *l->used);
+  if (l->start == NULL || l->stretch == NULL || l->missing == NULL || l->first_place == NULL || l->block == NULL ||
+      l->used == NULL) {
+    return false;
+  }
+  for (size_t i = 0; i < ranks * (size_t)l->rule->tbs; i++) {
+    l->block[i] = (list_block){.to_rank = -1, .flow = -1};
+  }
+  /* More places than flows can ever use at once would only cost time. */
+  size_t total = 0, most = ranks * (size_t)l->rule->tbs;
+  for (size_t i = 0; i < links; i++) {
+    l->first_place[i] = total;
+    total += (size_t)l->flows->capacity[i] < most ? (size_t)l->flows->capacity[i] : most;
+  }
+  l->first_place[links] = total;
+  l->place = pccl_zeroed(total, sizeof *l->place);
+  return l->place != NULL;
+}
+
+polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule *rule, double *starts) {
+  pccl_ir *ir = flows->ir;
+  lister l = {.flows = flows, .rule = rule};
+  for (size_t i = 0; i < flows->count; i++) {
+    l.window += flows->flow[i].work * rule->window / (double)flows->count;
+  }
+  polyccl_result result;
+  if (rule->tbs < flows->passes) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a flow passes a rank %d times, it has only %d thread blocks",
+                     flows->passes, rule->tbs);
+  }
+  if (allocate(&l)) {
+    ir->order.len = 0;
+    ir->waits.len = 0;
+    ir->loop = POLYCCL_TASK_MAJOR;
+    result = run(&l);
+    if (starts != NULL && result == POLYCCL_SUCCESS) {
+      memcpy(starts, l.start, flows->count * sizeof *starts);
+    }
+  } else {
+    result = pccl_no_memory("the schedule");
+  }
+  free(l.start);
+  free(l.stretch);
+  free(l.missing);
+  free(l.first_place);
+  free(l.place);
+  free(l.block);
+  pccl_vec_free(&l.ready);
+  pccl_map_free(&l.channels);
+  pccl_map_free(&l.next_channel);
+  if (result != POLYCCL_SUCCESS) {
+    free(l.used);
+    return result;
+  }
+  free(ir->tbs);
+  ir->tbs = l.used;
+  return POLYCCL_SUCCESS;
+}
