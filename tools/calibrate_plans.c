@@ -65,7 +65,8 @@ static polyccl_result write_transfer(polyccl_program *program, bool reduces, pol
   } else {
     PCCL_TRY(polyccl_program_copy(program, &from, 1, POLYCCL_OUTPUT, 0, POLYCCL_NO_HINTS, nowhere, &to));
   }
-  return polyccl_compile(program, NULL, plan);
+  polyccl_compile_options options = {.placement = POLYCCL_OUT_OF_PLACE}; /* as most calls are */
+  return polyccl_compile(program, reduces ? &options : NULL, plan);
 }
 
 polyccl_result pccl_calibrate_transfer(polyccl_protocol protocol, bool reduces, polyccl_plan **plan) {
