@@ -19,6 +19,6 @@ for folder in src/*/; do
       echo "$file includes $target/, which lies below $folder/: $include"
       bad=1
     fi
-  done < <(grep -rH '#include "' "src/$folder" || true)
+  done < <(grep -rH '^#include "' "src/$folder" || true)
 done
 exit $bad
