@@ -13,12 +13,20 @@ allreduce {
   protocol = param("protocol", "Simple", "Simple, LL or LL128"),
 }
 
+-- Paired, an exchange takes one thread block, not one for each direction. A rank numbers its partners by distance.
+local paired = param("paired", false, "one thread block per partner")
+local function hints(from, to)
+  return paired and { sendtb = (to - from) % n - 1, recvtb = (from - to) % n - 1 } or nil
+end
+
 for r = 0, n - 1 do
   local sum = chunk(r, input, r)
   for other = 1, n - 1 do
-    sum = sum:reduce(chunk((r + other) % n, input, r))
+    local peer = (r + other) % n
+    sum = sum:reduce(chunk(peer, input, r), hints(peer, r))
   end
   for other = 1, n - 1 do
-    sum:copy((r + other) % n)
+    local peer = (r + other) % n
+    sum:copy(peer, hints(r, peer))
   end
 end

@@ -19,6 +19,12 @@ allreduce {
   protocol = param("protocol", "Simple", "Simple, LL or LL128"),
 }
 
+-- Paired, an exchange takes one thread block, not one for each direction: half the blocks, for some bandwidth.
+local paired = param("paired", false, "one thread block per partner")
+local function hints(round)
+  return paired and { sendtb = round, recvtb = round } or nil
+end
+
 -- Of the first 2 * surplus ranks only the even ones take part.
 local function rank(v)
   return v < surplus and 2 * v or v + surplus
@@ -28,20 +34,21 @@ for i = 0, surplus - 1 do
   chunk(2 * i, input, 0, p):reduce(chunk(2 * i + 1, input, 0, p))
 end
 
-local distance = p // 2
+local distance, round = p // 2, 0
 while distance >= 1 do
   for v = 0, p - 1 do
     local keep = v // distance * distance -- first chunk of the half that v keeps
-    chunk(rank(v), input, keep, distance):reduce(chunk(rank(v ~ distance), input, keep, distance))
+    chunk(rank(v), input, keep, distance):reduce(chunk(rank(v ~ distance), input, keep, distance), hints(round))
   end
-  distance = distance // 2
+  distance, round = distance // 2, round + 1
 end
 
 distance = 1
 while distance < p do
+  round = round - 1
   for v = 0, p - 1 do
     local have = v // distance * distance
-    chunk(rank(v), input, have, distance):copy(rank(v ~ distance))
+    chunk(rank(v), input, have, distance):copy(rank(v ~ distance), hints(round))
   end
   distance = distance * 2
 end

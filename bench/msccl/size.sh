@@ -35,8 +35,8 @@ compare "two-step AllToAll 2x8" "624 / 256 / 6" alltoall_two_step -p nodes=2 -p 
 compare "two-step AllToAll 8x8" "11712 / 1792 / 18" alltoall_two_step -p nodes=8 -p gpus=8
 compare "two-step AllToAll 16x8" "48000 / 5632 / 18" alltoall_two_step -p nodes=16 -p gpus=8
 compare "three-step AllToAll 9x8" "11448 / 2160 / 2" alltoall_three_step -p nodes=9 -p gpus=8
-compare "allpairs AllReduce, 16 ranks" "11504 / 256 / 1" allreduce_allpairs -p ranks=16
-compare "halving-doubling, 64 ranks" "2176 / 384 / 1" allreduce_halving_doubling -p ranks=64
+compare "allpairs AllReduce, 16 ranks" "11504 / 256 / 1" allreduce_allpairs -p ranks=16 -p paired=true
+compare "halving-doubling, 64 ranks" "2176 / 384 / 1" allreduce_halving_doubling -p ranks=64 -p paired=true
 
 [ -n "$public" ] || exit 0
 echo
