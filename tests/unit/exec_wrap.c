@@ -1,0 +1,94 @@
+/* Message numbers run on for the life of a communicator: LL's 31-bit flags come again, and what old messages have left
+ * in a ring must not be taken for new ones. The counters are set forward to just before each place where bits turn
+ * over, with the rings full of flags that would then be right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+
+#include "exec_util.h"
+#include "kernel/lines.h"
+#include "runtime/comm.h"
+#include "runtime/launcher.h"
+#include "runtime/wait.h"
+
+typedef struct wrap {
+  polyccl_plan *plan;
+  uint64_t start;
+  _Atomic int ready;
+} wrap;
+
+static void meet(wrap *w, int ranks, int round) {
+  atomic_fetch_add(&w->ready, 1);
+  while (atomic_load(&w->ready) < ranks * round) {
+    sched_yield();
+  }
+}
+
+/* Old words in the ring: data of the past with the flag of the message after next in their slot. (Of the next one there
+ * can be none: it is 2^31 messages away, and the last wiping was at most 2^30 ago.) */
+static void poison(pccl_end *end, uint64_t number) {
+  _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)end->ring->slots;
+  for (size_t i = 0; i < end->bytes / sizeof *word; i++) {
+    atomic_store_explicit(
+        &word[i], (uint64_t)pccl_ll_flag(number + end->depth + i * sizeof *word / end->slot_bytes) << 32 | 0xdeadu,
+        memory_order_relaxed);
+  }
+}
+
+static polyccl_result across(polyccl_comm *comm, void *argument) {
+  wrap *w = argument;
+  int rank = polyccl_comm_user_rank(comm), id;
+  float in[700], out[700];
+  polyccl_result result = polyccl_comm_add_plan(comm, w->plan, &id);
+  for (int round = 0; round < 200 && result == POLYCCL_SUCCESS; round++) {
+    size_t count = round % 3 == 0 ? 700 : 1 + (size_t)round % 5;
+    if (round == 1) {
+      meet(w, 2, 1); /* all is quiet: nothing in flight */
+      for (size_t i = 0; i < comm->ends.len; i++) {
+        pccl_end *end = comm->ends.data[i];
+        bool sender = end->depth != 0;
+        if (sender && w->plan->protocol == POLYCCL_LL) {
+          poison(end, w->start);
+        }
+        end->cached += w->start - end->count;
+        end->count = w->start;
+        atomic_store(sender ? &end->ring->tail : &end->ring->head, w->start);
+      }
+      meet(w, 2, 2);
+    }
+    for (size_t i = 0; i < count; i++) {
+      in[i] = (float)(round * 1000 + (int)i + rank);
+    }
+    result = polyccl_run_plan(comm, id, in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM);
+    for (size_t i = 0; i < count && result == POLYCCL_SUCCESS; i++) {
+      if (out[i] != (float)(2 * (round * 1000 + (int)i) + 1)) {
+        fprintf(stderr, "start %llx, round %d, element %zu: %g\n", (unsigned long long)w->start, round, i,
+                (double)out[i]);
+        result = POLYCCL_ERROR_INTERNAL;
+      }
+    }
+  }
+  return result;
+}
+
+static void numbers_turn_over(void **state) {
+  (void)state;
+  static const uint64_t turns[] = {(uint64_t)1 << 30, (uint64_t)1 << 31, (uint64_t)1 << 32, (uint64_t)3 << 31};
+  for (int protocol = 0; protocol < POLYCCL_PROTOCOL_COUNT; protocol++) {
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+      wrap w = {.plan = make_oneshot(2, 1, false, (polyccl_protocol)protocol, POLYCCL_BATCH_MAJOR),
+                .start = turns[i] - (protocol == POLYCCL_LL ? 0 : 20)};
+      assert_int_equal(pccl_launch_threads(2, across, &w), POLYCCL_SUCCESS);
+      polyccl_plan_destroy(w.plan);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_turn_over)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
