@@ -12,10 +12,10 @@ typedef struct tool {
 } tool;
 
 static const tool tools[] = {
-    {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
-     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate},
     {"build", "PLAN [--target c|cuda|hip] [-o FILE]", "the plan as source: a function per thread block, no interpreter",
      pccl_tool_build},
+    {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
+     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate},
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check},
     {"compare", "PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX ...",
