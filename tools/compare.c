@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "compare.h"
+#include "option.h"
 #include "output.h"
 #include "plan_args.h"
 #include "sizes.h"
@@ -89,31 +90,44 @@ static bool take_list(const char *value, bool (*known)(const char *word), choice
   return to->count > 0;
 }
 
-static bool take_policy(compare_args *args, const char *value) { return take_list(value, known_policy, &args->policy); }
-static bool take_protocol(compare_args *args, const char *value) {
+static bool take_policy(void *into, const char *value) {
+  compare_args *args = into;
+  return take_list(value, known_policy, &args->policy);
+}
+static bool take_protocol(void *into, const char *value) {
+  compare_args *args = into;
   return take_list(value, known_protocol, &args->protocol);
 }
-static bool take_order(compare_args *args, const char *value) { return take_list(value, known_order, &args->order); }
-static bool take_instances(compare_args *args, const char *value) {
+static bool take_order(void *into, const char *value) {
+  compare_args *args = into;
+  return take_list(value, known_order, &args->order);
+}
+static bool take_instances(void *into, const char *value) {
+  compare_args *args = into;
   return take_list(value, known_instances, &args->instances);
 }
-static bool take_topology(compare_args *args, const char *value) {
+static bool take_topology(void *into, const char *value) {
+  compare_args *args = into;
   args->topology_name = value;
   return *value != '\0';
 }
-static bool take_size(compare_args *args, const char *value) {
+static bool take_size(void *into, const char *value) {
+  compare_args *args = into;
   args->has_sizes = pccl_sizes_parse(value, &args->sizes) && args->sizes.min > 0;
   return args->has_sizes;
 }
-static bool take_svg(compare_args *args, const char *value) {
+static bool take_svg(void *into, const char *value) {
+  compare_args *args = into;
   args->svg = value;
   return *value != '\0';
 }
-static bool take_title(compare_args *args, const char *value) {
+static bool take_title(void *into, const char *value) {
+  compare_args *args = into;
   args->title = value;
   return true;
 }
-static bool take_schedule(compare_args *args, const char *value) {
+static bool take_schedule(void *into, const char *value) {
+  compare_args *args = into;
   static const char *const names[] = {"hpds", "round-robin", "best"};
   for (int i = 0; i < 3; i++) {
     if (strcmp(value, names[i]) == 0) {
@@ -124,10 +138,7 @@ static bool take_schedule(compare_args *args, const char *value) {
   return false;
 }
 
-static const struct {
-  const char *name, *wants;
-  bool (*take)(compare_args *args, const char *value);
-} options[] = {
+static const pccl_tool_option options[] = {
     {"--topology", "a machine or a file", take_topology},
     {"--size", PCCL_SIZES_WANTED ", from 1", take_size},
     {"--policy", "connection or state, or both with a comma", take_policy},
@@ -137,24 +148,8 @@ static const struct {
     {"--instances", "numbers from 1 with commas", take_instances},
     {"--svg", "a file", take_svg},
     {"--title", "a text", take_title},
+    {NULL, NULL, NULL},
 };
-
-/* 1: taken; 0: another argument; -1: wrong, an error was printed. */
-static int take_option(compare_args *args, int argc, char **argv, int *at) {
-  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-    size_t length = strlen(options[i].name);
-    if (strncmp(argv[*at], options[i].name, length) != 0 || (argv[*at][length] != '\0' && argv[*at][length] != '=')) {
-      continue;
-    }
-    const char *value = argv[*at][length] == '=' ? argv[*at] + length + 1 : *at + 1 < argc ? argv[++*at] : "";
-    if (options[i].take(args, value)) {
-      return 1;
-    }
-    pccl_tool_usage("compare", "%s wants %s, not \"%s\"", options[i].name, options[i].wants, value);
-    return -1;
-  }
-  return 0;
-}
 
 /* A program, or a parameter of the last one (before the first: of all). */
 static int take_program(compare_args *args, int argc, char **argv, int *at) {
@@ -174,7 +169,7 @@ static int take_program(compare_args *args, int argc, char **argv, int *at) {
 
 static int parse(compare_args *args, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
-    int taken = strcmp(argv[i], "--time") == 0 ? 1 : take_option(args, argc, argv, &i);
+    int taken = strcmp(argv[i], "--time") == 0 ? 1 : pccl_tool_take("compare", options, args, argc, argv, &i);
     args->times = args->times || strcmp(argv[i], "--time") == 0;
     if (taken < 0) {
       return PCCL_EXIT_INVALID;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "option.h"
 #include "output.h"
 #include "plan/plan.h"
 #include "program_args.h"
@@ -32,21 +33,6 @@ static int parse_format(const char *name, polyccl_format *format) {
     }
   }
   return pccl_tool_usage("compile", "unknown format \"%s\" (known: plan, xml, azure)", name);
-}
-
-/* "--name value" or "--name=value"; NULL: argument *at is something else. */
-static const char *value_of(const char *name, int argc, char **argv, int *at) {
-  size_t length = strlen(name);
-  if (strncmp(argv[*at], name, length) != 0) {
-    return NULL;
-  }
-  if (argv[*at][length] == '=') {
-    return argv[*at] + length + 1;
-  }
-  if (argv[*at][length] == '\0') {
-    return *at + 1 < argc ? argv[++*at] : "";
-  }
-  return NULL;
 }
 
 static int parse_word(const char *option, const char *word, const char *const *words, int *number) {
@@ -78,25 +64,25 @@ static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
   static const char *const schedules[] = {"hpds", "round-robin", "best", NULL};
   const char *value;
   int number = 0, status = -1;
-  if ((value = value_of("--policy", argc, argv, i)) != NULL) {
+  if ((value = pccl_tool_value("--policy", argc, argv, i)) != NULL) {
     status = parse_word("policy", value, policies, &number);
     args->options.policy = (polyccl_policy)number;
-  } else if ((value = value_of("--schedule", argc, argv, i)) != NULL) {
+  } else if ((value = pccl_tool_value("--schedule", argc, argv, i)) != NULL) {
     status = parse_word("schedule", value, schedules, &number);
     args->options.schedule = (polyccl_schedule)number;
-  } else if ((value = value_of("--topology", argc, argv, i)) != NULL) {
+  } else if ((value = pccl_tool_value("--topology", argc, argv, i)) != NULL) {
     args->topology = value;
     status = PCCL_EXIT_OK;
-  } else if ((value = value_of("--max-tb", argc, argv, i)) != NULL) {
+  } else if ((value = pccl_tool_value("--max-tb", argc, argv, i)) != NULL) {
     status = parse_number("--max-tb", value, 65535, &args->options.max_tbs);
-  } else if ((value = value_of("--size", argc, argv, i)) != NULL) {
+  } else if ((value = pccl_tool_value("--size", argc, argv, i)) != NULL) {
     uint64_t bytes;
     if (!pccl_parse_size(value, &bytes)) {
       return pccl_tool_usage("compile", "--size wants a number such as 64m, not \"%s\"", value);
     }
     args->options.bytes = bytes;
     status = PCCL_EXIT_OK;
-  } else if ((value = value_of("--seconds", argc, argv, i)) != NULL) {
+  } else if ((value = pccl_tool_value("--seconds", argc, argv, i)) != NULL) {
     status = parse_number("--seconds", value, 3600, &number);
     args->options.seconds = number;
   }
@@ -114,15 +100,15 @@ static int parse(compile_args *args, int argc, char **argv) {
       args->tuned = true;
       continue;
     }
-    if ((value = value_of("--format", argc, argv, &i)) != NULL) {
+    if ((value = pccl_tool_value("--format", argc, argv, &i)) != NULL) {
       int status = parse_format(value, &args->format);
       if (status != PCCL_EXIT_OK) {
         return status;
       }
-    } else if ((value = value_of("--dump", argc, argv, &i)) != NULL) {
+    } else if ((value = pccl_tool_value("--dump", argc, argv, &i)) != NULL) {
       args->options.dump = value;
       args->tuned = true;
-    } else if ((value = value_of("-o", argc, argv, &i)) != NULL) {
+    } else if ((value = pccl_tool_value("-o", argc, argv, &i)) != NULL) {
       if (*value == '\0') {
         return pccl_tool_usage("compile", "-o wants a file");
       }

@@ -5,6 +5,7 @@
 #include <polyccl/simulator.h>
 
 #include "base/options.h"
+#include "option.h"
 #include "plan_args.h"
 #include "tools.h"
 
@@ -19,24 +20,12 @@ typedef struct export_args {
   uint64_t bytes;
 } export_args;
 
-/* "--name value" or "--name=value"; NULL: argument *at is something else, "" where the value is missing. */
-static const char *value_of(const char *name, int argc, char **argv, int *at) {
-  size_t length = strlen(name);
-  if (strncmp(argv[*at], name, length) != 0 || (argv[*at][length] != '=' && argv[*at][length] != '\0')) {
-    return NULL;
-  }
-  if (argv[*at][length] == '=') {
-    return argv[*at] + length + 1;
-  }
-  return *at + 1 < argc ? argv[++*at] : "";
-}
-
 static int parse(export_args *args, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *error = NULL, *value;
-    if ((value = value_of("--chakra", argc, argv, &i)) != NULL) {
+    if ((value = pccl_tool_value("--chakra", argc, argv, &i)) != NULL) {
       args->prefix = value;
-    } else if ((value = value_of("--size", argc, argv, &i)) != NULL) {
+    } else if ((value = pccl_tool_value("--size", argc, argv, &i)) != NULL) {
       if (!pccl_parse_size(value, &args->bytes) || args->bytes == 0) {
         return pccl_tool_usage("export", "--size wants a number of bytes such as 64m, not \"%s\"", value);
       }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "option.h"
 #include "output.h"
 #include "plan/plan.h"
 #include "program_args.h"
@@ -110,65 +111,83 @@ static bool parse_sizes(const char *text, pccl_run_args *run) {
 
 /* ---- options with a value ---- */
 
-static bool take_size(run_args *args, const char *value) { return parse_sizes(value, &args->run); }
-static bool take_count(run_args *args, const char *value) {
+static bool take_size(void *into, const char *value) {
+  run_args *args = into;
+  return parse_sizes(value, &args->run);
+}
+static bool take_count(void *into, const char *value) {
+  run_args *args = into;
   uint64_t number;
   args->run.has_count = pccl_parse_size(value, &number) && number <= SIZE_MAX;
   args->run.count = args->run.has_count ? (size_t)number : 0;
   return args->run.has_count;
 }
-static bool take_dtype(run_args *args, const char *value) {
+static bool take_dtype(void *into, const char *value) {
+  run_args *args = into;
   return polyccl_dtype_parse(value, &args->run.dtype) == POLYCCL_SUCCESS;
 }
-static bool take_op(run_args *args, const char *value) {
+static bool take_op(void *into, const char *value) {
+  run_args *args = into;
   return polyccl_redop_parse(value, &args->run.op) == POLYCCL_SUCCESS;
 }
-static bool take_protocol(run_args *args, const char *value) {
+static bool take_protocol(void *into, const char *value) {
+  run_args *args = into;
   args->has_protocol = true;
   return polyccl_protocol_parse(value, &args->protocol) == POLYCCL_SUCCESS;
 }
-static bool take_order(run_args *args, const char *value) {
+static bool take_order(void *into, const char *value) {
+  run_args *args = into;
   args->has_order = true;
   args->order = strcmp(value, "task-major") == 0 ? POLYCCL_TASK_MAJOR : POLYCCL_BATCH_MAJOR;
   return args->order == POLYCCL_TASK_MAJOR || strcmp(value, "batch-major") == 0;
 }
-static bool take_alloc(run_args *args, const char *value) {
+static bool take_alloc(void *into, const char *value) {
+  run_args *args = into;
   args->run.shared = strcmp(value, "shared") == 0;
   return args->run.shared || strcmp(value, "private") == 0;
 }
-static bool take_ranks(run_args *args, const char *value) {
+static bool take_ranks(void *into, const char *value) {
+  run_args *args = into;
   int ranks;
   args->ranks = value;
   return parse_int(value, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks);
 }
-static bool take_collective(run_args *args, const char *value) {
+static bool take_collective(void *into, const char *value) {
+  run_args *args = into;
   args->has_collective = true;
   return polyccl_collective_parse(value, &args->collective) == POLYCCL_SUCCESS;
 }
-static bool take_iters(run_args *args, const char *value) {
+static bool take_iters(void *into, const char *value) {
+  run_args *args = into;
   return parse_int(value, 1, 1 << 30, &args->run.iterations);
 }
-static bool take_warmup(run_args *args, const char *value) { return parse_int(value, 0, 1 << 30, &args->run.warmup); }
-static bool take_depth(run_args *args, const char *value) { return parse_int(value, 1, 1 << 20, &args->depth); }
-static bool take_offset(run_args *args, const char *value) {
+static bool take_warmup(void *into, const char *value) {
+  run_args *args = into;
+  return parse_int(value, 0, 1 << 30, &args->run.warmup);
+}
+static bool take_depth(void *into, const char *value) {
+  run_args *args = into;
+  return parse_int(value, 1, 1 << 20, &args->depth);
+}
+static bool take_offset(void *into, const char *value) {
+  run_args *args = into;
   int offset;
   bool good = parse_int(value, 0, 4096, &offset);
   args->run.offset = good ? (size_t)offset : 0;
   return good;
 }
-static bool take_trace(run_args *args, const char *value) {
+static bool take_trace(void *into, const char *value) {
+  run_args *args = into;
   args->trace = value;
   return *value != '\0';
 }
-static bool take_check(run_args *args, const char *value) {
+static bool take_check(void *into, const char *value) {
+  run_args *args = into;
   args->run.check = strcmp(value, "1") == 0;
   return args->run.check || strcmp(value, "0") == 0;
 }
 
-static const struct {
-  const char *name, *wants;
-  bool (*take)(run_args *args, const char *value);
-} options[] = {
+static const pccl_tool_option options[] = {
     {"--size", "sizes such as 8, 1k:64m or 8:64m:x4", take_size},
     {"--count", "a number of elements", take_count},
     {"--dtype", "f32, f64, i32, i64, u8, f16 or bf16", take_dtype},
@@ -184,29 +203,13 @@ static const struct {
     {"--offset", "0 to 4096 elements", take_offset},
     {"--check", "0 or 1", take_check},
     {"--trace", "a file", take_trace},
+    {NULL, NULL, NULL},
 };
-
-/* 1: taken; 0: another argument; -1: wrong, an error was printed. */
-static int take_option(run_args *args, int argc, char **argv, int *at) {
-  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-    size_t length = strlen(options[i].name);
-    if (strncmp(argv[*at], options[i].name, length) != 0 || (argv[*at][length] != '\0' && argv[*at][length] != '=')) {
-      continue;
-    }
-    const char *value = argv[*at][length] == '=' ? argv[*at] + length + 1 : *at + 1 < argc ? argv[++*at] : "";
-    if (options[i].take(args, value)) {
-      return 1;
-    }
-    pccl_tool_usage("run", "%s wants %s, not \"%s\"", options[i].name, options[i].wants, value);
-    return -1;
-  }
-  return 0;
-}
 
 static int parse(run_args *args, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *error = NULL;
-    int taken = take_option(args, argc, argv, &i);
+    int taken = pccl_tool_take("run", options, args, argc, argv, &i);
     if (taken < 0) {
       return PCCL_EXIT_INVALID;
     }

@@ -7,6 +7,7 @@
 #include <polyccl/simulator.h>
 #include <polyccl/topology.h>
 
+#include "option.h"
 #include "output.h"
 #include "plan_args.h"
 #include "sizes.h"
@@ -56,45 +57,51 @@ static bool take_share(const char *value, double *number) {
   return true;
 }
 
-static bool take_topology(simulate_args *args, const char *value) {
+static bool take_topology(void *into, const char *value) {
+  simulate_args *args = into;
   args->topology = value;
   return *value != '\0';
 }
-static bool take_timeline(simulate_args *args, const char *value) {
+static bool take_timeline(void *into, const char *value) {
+  simulate_args *args = into;
   args->timeline = value;
   return *value != '\0';
 }
-static bool take_size(simulate_args *args, const char *value) {
+static bool take_size(void *into, const char *value) {
+  simulate_args *args = into;
   args->has_sizes = pccl_sizes_parse(value, &args->sizes);
   return args->has_sizes;
 }
-static bool take_protocol(simulate_args *args, const char *value) {
+static bool take_protocol(void *into, const char *value) {
+  simulate_args *args = into;
   polyccl_protocol protocol;
   bool known = polyccl_protocol_parse(value, &protocol) == POLYCCL_SUCCESS;
   args->options.protocol = known ? (int32_t)protocol : -1;
   return known;
 }
-static bool take_order(simulate_args *args, const char *value) {
+static bool take_order(void *into, const char *value) {
+  simulate_args *args = into;
   args->options.order = strcmp(value, "task-major") == 0 ? POLYCCL_TASK_MAJOR : POLYCCL_BATCH_MAJOR;
   return args->options.order == POLYCCL_TASK_MAJOR || strcmp(value, "batch-major") == 0;
 }
-static bool take_batches(simulate_args *args, const char *value) {
+static bool take_batches(void *into, const char *value) {
+  simulate_args *args = into;
   return take_natural(value, 1, &args->options.micro_batches);
 }
-static bool take_depth(simulate_args *args, const char *value) {
+static bool take_depth(void *into, const char *value) {
+  simulate_args *args = into;
   return take_natural(value, 1, &args->options.fifo_depth);
 }
-static bool take_contention(simulate_args *args, const char *value) {
+static bool take_contention(void *into, const char *value) {
+  simulate_args *args = into;
   return take_share(value, &args->options.contention);
 }
-static bool take_tolerance(simulate_args *args, const char *value) {
+static bool take_tolerance(void *into, const char *value) {
+  simulate_args *args = into;
   return take_share(value, &args->options.tolerance);
 }
 
-static const struct {
-  const char *name, *wants;
-  bool (*take)(simulate_args *args, const char *value);
-} options[] = {
+static const pccl_tool_option options[] = {
     {"--topology", "a machine or a file", take_topology},
     {"--size", PCCL_SIZES_WANTED, take_size},
     {"--protocol", "Simple, LL or LL128", take_protocol},
@@ -104,29 +111,13 @@ static const struct {
     {"--contention", "a share from 0 to 1", take_contention},
     {"--tolerance", "a share from 0 to 1", take_tolerance},
     {"--timeline", "a file", take_timeline},
+    {NULL, NULL, NULL},
 };
-
-/* 1: taken; 0: another argument; -1: wrong, an error was printed. */
-static int take_option(simulate_args *args, int argc, char **argv, int *at) {
-  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-    size_t length = strlen(options[i].name);
-    if (strncmp(argv[*at], options[i].name, length) != 0 || (argv[*at][length] != '\0' && argv[*at][length] != '=')) {
-      continue;
-    }
-    const char *value = argv[*at][length] == '=' ? argv[*at] + length + 1 : *at + 1 < argc ? argv[++*at] : "";
-    if (options[i].take(args, value)) {
-      return 1;
-    }
-    pccl_tool_usage("simulate", "%s wants %s, not \"%s\"", options[i].name, options[i].wants, value);
-    return -1;
-  }
-  return 0;
-}
 
 static int parse(simulate_args *args, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *error = NULL;
-    int taken = take_option(args, argc, argv, &i);
+    int taken = pccl_tool_take("simulate", options, args, argc, argv, &i);
     if (taken < 0) {
       return PCCL_EXIT_INVALID;
     }

@@ -9,6 +9,7 @@
 #include <polyccl/trace.h>
 
 #include "base/options.h"
+#include "option.h"
 #include "output.h"
 #include "plan_args.h"
 #include "tools.h"
@@ -37,21 +38,6 @@ typedef struct viewed {
 
 /* ---- arguments ---- */
 
-/* "--name value" or "--name=value"; NULL: argument *at is something else, "" where the value is missing. */
-static const char *value_of(const char *name, int argc, char **argv, int *at) {
-  size_t length = strlen(name);
-  if (strncmp(argv[*at], name, length) != 0) {
-    return NULL;
-  }
-  if (argv[*at][length] == '=') {
-    return argv[*at] + length + 1;
-  }
-  if (argv[*at][length] != '\0') {
-    return NULL;
-  }
-  return *at + 1 < argc ? argv[++*at] : "";
-}
-
 static bool parse_natural(const char *text, int *number) {
   char *end;
   long value = strtol(text, &end, 10);
@@ -79,33 +65,33 @@ static int take_option(view_args *args, int argc, char **argv, int *at) {
     args->svg = true;
     return PCCL_EXIT_OK;
   }
-  if ((value = value_of("--topology", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--topology", argc, argv, at)) != NULL) {
     return take_path("--topology", value, &args->topology);
   }
-  if ((value = value_of("--trace-in", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--trace-in", argc, argv, at)) != NULL) {
     return take_path("--trace-in", value, &args->trace_in);
   }
-  if ((value = value_of("--trace", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--trace", argc, argv, at)) != NULL) {
     return take_path("--trace", value, &args->trace_out);
   }
-  if ((value = value_of("-o", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("-o", argc, argv, at)) != NULL) {
     return take_path("-o", value, &args->output);
   }
-  if ((value = value_of("--chunk", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--chunk", argc, argv, at)) != NULL) {
     return take_number("--chunk", value, &args->chunk);
   }
-  if ((value = value_of("--rank", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--rank", argc, argv, at)) != NULL) {
     return take_number("--rank", value, &args->rank);
   }
-  if ((value = value_of("--micro-batches", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--micro-batches", argc, argv, at)) != NULL) {
     return take_number("--micro-batches", value, &args->micro_batches);
   }
-  if ((value = value_of("--size", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--size", argc, argv, at)) != NULL) {
     return pccl_parse_size(value, &args->bytes)
                ? PCCL_EXIT_OK
                : pccl_tool_usage("view", "--size wants bytes, as 64k or 1g, not \"%s\"", value);
   }
-  if ((value = value_of("--protocol", argc, argv, at)) != NULL) {
+  if ((value = pccl_tool_value("--protocol", argc, argv, at)) != NULL) {
     polyccl_protocol protocol = POLYCCL_SIMPLE;
     polyccl_result result = polyccl_protocol_parse(value, &protocol);
     args->protocol = (int)protocol;
