@@ -79,7 +79,7 @@ static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
                      (unsigned long long)wrong);
   }
   int i = 0;
-  for (size_t size = run->min_bytes; size <= run->max_bytes; size *= 2, i++) {
+  for (size_t size = run->sizes.min; size <= run->sizes.max; size *= 2, i++) {
     double found = run->seconds[PCCL_RUN_PLACEMENTS * i + plan->inplace];
     seconds[i] = seconds[i] > 0 && seconds[i] < found ? seconds[i] : found;
   }
@@ -95,9 +95,7 @@ static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, si
     polyccl_plan_destroy(plan);
     return pccl_fail_errno("no memory shared with the ranks");
   }
-  pccl_run_args run = {.min_bytes = min,
-                       .max_bytes = max,
-                       .factor = 2,
+  pccl_run_args run = {.sizes = {.min = min, .max = max, .factor = 2},
                        .dtype = POLYCCL_FLOAT32,
                        .op = POLYCCL_SUM,
                        .shared = args->shared,

@@ -73,47 +73,11 @@ static bool parse_int(const char *text, int least, int most, int *value) {
   return true;
 }
 
-/* MIN[:MAX[:FACTOR]], FACTOR with an x before it or not, or +STEP. */
-static bool parse_sizes(const char *text, pccl_run_args *run) {
-  char copy[100];
-  if (strlen(text) >= sizeof copy) {
-    return false;
-  }
-  snprintf(copy, sizeof copy, "%s", text);
-  char *save = NULL;
-  char *min = strtok_r(copy, ":", &save), *max = strtok_r(NULL, ":", &save), *factor = strtok_r(NULL, ":", &save);
-  uint64_t value;
-  if (min == NULL || strtok_r(NULL, ":", &save) != NULL || !pccl_parse_size(min, &value) || value == 0) {
-    return false;
-  }
-  run->min_bytes = run->max_bytes = (size_t)value;
-  run->factor = 2;
-  if (max != NULL) {
-    if (!pccl_parse_size(max, &value) || value < run->min_bytes) {
-      return false;
-    }
-    run->max_bytes = (size_t)value;
-  }
-  if (factor != NULL && *factor == '+') {
-    if (!pccl_parse_size(factor + 1, &value) || value == 0) {
-      return false;
-    }
-    run->step = (size_t)value;
-  } else if (factor != NULL) {
-    factor += *factor == 'x' || *factor == 'X';
-    if (!pccl_parse_size(factor, &value) || value < 2) {
-      return false;
-    }
-    run->factor = (size_t)value;
-  }
-  return true;
-}
-
 /* ---- options with a value ---- */
 
 static bool take_size(void *into, const char *value) {
   run_args *args = into;
-  return parse_sizes(value, &args->run);
+  return pccl_sizes_parse(value, &args->run.sizes) && args->run.sizes.min > 0;
 }
 static bool take_count(void *into, const char *value) {
   run_args *args = into;
@@ -188,7 +152,7 @@ static bool take_check(void *into, const char *value) {
 }
 
 static const pccl_tool_option options[] = {
-    {"--size", "sizes such as 8, 1k:64m or 8:64m:x4", take_size},
+    {"--size", PCCL_SIZES_WANTED ", from 1", take_size},
     {"--count", "a number of elements", take_count},
     {"--dtype", "f32, f64, i32, i64, u8, f16 or bf16", take_dtype},
     {"--op", "sum, prod, min, max or avg", take_op},
@@ -405,9 +369,7 @@ int pccl_tool_run(int argc, char **argv) {
     fputs(help, stdout);
     return PCCL_EXIT_OK;
   }
-  run_args args = {.run = {.min_bytes = 1024,
-                           .max_bytes = (size_t)64 << 20,
-                           .factor = 4,
+  run_args args = {.run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
                            .dtype = POLYCCL_FLOAT32,
                            .op = POLYCCL_SUM,
                            .check = true,

@@ -10,6 +10,7 @@
 #include <polyccl/polyccl.h>
 
 #include "program/collective.h"
+#include "sizes.h"
 
 enum { PCCL_RUN_PLACEMENTS = 2 }; /* out of place, in place */
 
@@ -17,7 +18,7 @@ typedef struct pccl_run_args {
   polyccl_plan *plan[PCCL_RUN_PLACEMENTS]; /* NULL: not available */
   const char *code[PCCL_RUN_PLACEMENTS];   /* generated code; NULL: interpreted */
   const char *folder;                      /* all of its plans are loaded, calls choose; NULL: run the plans above */
-  size_t min_bytes, max_bytes, factor, step;
+  pccl_sizes sizes;
   size_t count; /* with has_count: instead of sizes */
   bool has_count;
   polyccl_dtype dtype;

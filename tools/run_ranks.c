@@ -433,14 +433,11 @@ static polyccl_result run_sizes(polyccl_comm *comm, job *j, const int *ids) {
   const polyccl_plan *plan = any_plan(args);
   size_t unit = blocks_of(plan) * polyccl_dtype_size(args->dtype);
   size_t custom = plan->collective == POLYCCL_CUSTOM ? (size_t)plan->chunks : 1; /* whole chunks */
-  for (size_t bytes = args->min_bytes; bytes <= args->max_bytes;) {
-    size_t count = bytes / unit / custom * custom;
+  uint64_t bytes = args->sizes.min;
+  do {
+    size_t count = (size_t)bytes / unit / custom * custom;
     PCCL_TRY(run_size(comm, j, ids, count > 0 ? count : custom));
-    if (args->step > 0 ? bytes > SIZE_MAX - args->step : bytes > SIZE_MAX / args->factor) {
-      break;
-    }
-    bytes = args->step > 0 ? bytes + args->step : bytes * args->factor;
-  }
+  } while (pccl_sizes_next(&args->sizes, &bytes));
   return POLYCCL_SUCCESS;
 }
 
