@@ -99,9 +99,7 @@ typedef struct sim_resource {
   double wanted; /* sum of the flows' own caps */
   int32_t flow;  /* first place in `member` */
   int32_t flows;
-  bool dirty;   /* to be solved again ... */
-  bool changed; /* ... because a flow came or went */
-  bool end_dirty;
+  bool dirty, end_dirty; /* to be solved again; its next end to be found again */
 } sim_resource;
 
 enum { SIM_NEAR = 3 };

@@ -25,9 +25,8 @@ static inline double limit_without(const sim *s, const sim_flow *f, int32_t a, i
   return limit;
 }
 
-static void mark_dirty(sim *s, int32_t r, bool changed) {
+static void mark_dirty(sim *s, int32_t r) {
   sim_resource *resource = &s->resource[r];
-  resource->changed = resource->changed || changed;
   if (!resource->dirty) {
     resource->dirty = true;
     int32_t at = s->dirty_head + s->dirty_count++;
@@ -125,7 +124,7 @@ static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double befo
     double rest = limit_without(s, f, k, index);
     double was = least(rest, before), is = least(rest, after);
     if (least(was, level) != least(is, level) && !(isinf(level) && is < was)) {
-      mark_dirty(s, k, false);
+      mark_dirty(s, k);
     }
   }
 }
@@ -142,9 +141,7 @@ static void update(sim *s, int32_t index) {
     other[i] = limit_without(s, &s->flow[member[i]], index, index);
   }
   double before = s->level[index], after = r->flows > 0 ? solve(r, other, s->other + s->tbs) : INFINITY;
-  double tolerance = r->changed || s->tolerance < same ? same : s->tolerance;
-  r->changed = false;
-  if (!differs(before, after, tolerance)) {
+  if (!differs(before, after, s->tolerance > same ? s->tolerance : same)) {
     return;
   }
   s->level[index] = after;
@@ -174,7 +171,7 @@ void pccl_sim_flow_add(sim *s, int32_t tb, double bytes, double cap, const int32
     s->member[r->flow + r->flows++] = tb;
     r->wanted += cap;
     if (can_fill(r)) {
-      mark_dirty(s, resource[i], true);
+      mark_dirty(s, resource[i]);
     }
   }
   if (s->tracing) {
@@ -196,7 +193,7 @@ void pccl_sim_flow_remove(sim *s, int32_t tb) {
     member[at] = member[--r->flows];
     r->wanted = r->flows > 0 ? r->wanted - f->cap : 0;
     if (!isinf(s->level[index])) {
-      mark_dirty(s, index, true);
+      mark_dirty(s, index);
     }
   }
   if (s->tracing) {
