@@ -39,6 +39,16 @@ static void poison(pccl_end *end, uint64_t number) {
   }
 }
 
+static bool is_wiped(const pccl_end *end) {
+  const _Atomic uint64_t *word = (const _Atomic uint64_t *)(const void *)end->ring->slots;
+  for (size_t i = 0; i < end->bytes / sizeof *word; i++) {
+    if ((uint32_t)atomic_load_explicit(&word[i], memory_order_relaxed) == 0xdeadu) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static polyccl_result across(polyccl_comm *comm, void *argument) {
   wrap *w = argument;
   int rank = polyccl_comm_user_rank(comm), id;
@@ -70,6 +80,13 @@ static polyccl_result across(polyccl_comm *comm, void *argument) {
                 (double)out[i]);
         result = POLYCCL_ERROR_INTERNAL;
       }
+    }
+  }
+  for (size_t i = 0; i < comm->ends.len && w->plan->protocol == POLYCCL_LL; i++) {
+    const pccl_end *end = comm->ends.data[i];
+    if (end->depth != 0 && !is_wiped(end)) {
+      fprintf(stderr, "start %llx: old flags are left\n", (unsigned long long)w->start);
+      return POLYCCL_ERROR_INTERNAL;
     }
   }
   return result;
