@@ -75,9 +75,11 @@ POLYCCL_API polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const vo
                                             polyccl_dtype dtype, polyccl_redop op);
 
 /* The collectives, each by the first loaded plan that fits (the last loaded is asked first): collective, root,
- * placement, size, reduction, divisibility. POLYCCL_DEBUG=info says which plan was chosen and why others were not.
- * UNSUPPORTED when none fits. Counts are elements per block: what each rank contributes (allgather), receives
- * (reduce_scatter) or exchanges with each rank (alltoall). */
+ * placement, size, reduction, divisibility; where none does, by one of the library's own. POLYCCL_DEBUG=info says which
+ * plan was chosen and why others were not. Buffers are in place as plan.md's table says, or apart; anything else is
+ * INVALID. `recv` may be NULL where reduce and gather give no result, `send` where broadcast and scatter take none.
+ * Counts are elements per block: what each rank contributes (allgather), receives (reduce_scatter) or exchanges with
+ * each rank (alltoall). */
 POLYCCL_API polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype,
                                              polyccl_redop op, polyccl_comm *comm);
 POLYCCL_API polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype,

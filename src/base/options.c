@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 const pccl_option_entry pccl_options[] = {
+    {"POLYCCL_BUILTIN", "1", "0: collectives run by loaded plans only, never by the library's own"},
     {"POLYCCL_CHECK", "0", "1: every call is compared between the ranks; different calls are an error, not a hang"},
     {"POLYCCL_DEBUG", "none", "log level: none, version, warn, info, trace"},
     {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},

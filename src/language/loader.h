@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "language/sandbox.h"
+#include "language/text.h"
 
 typedef struct pccl_param_entry {
   char *name, *value, *preset, *help;
@@ -45,9 +46,5 @@ char *pccl_loader_topology(lua_State *lua, const char *text);
 /* Compiles text as a function and pushes it; bytecode is refused. `name`: the path for messages. False: the error
  * message is pushed instead. */
 bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length);
-
-/* polyccl_program_load() on text in memory; `folder` as in the loader. */
-polyccl_result pccl_program_load_text(const char *name, const char *text, size_t length, const char *folder,
-                                      const polyccl_param *params, size_t count, polyccl_program **program);
 
 #endif

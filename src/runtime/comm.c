@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "runtime/builtin.h"
 #include "runtime/plans.h"
 #include "runtime/select.h"
 #include "runtime/wait.h"
@@ -144,6 +145,9 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
 static void free_comm(polyccl_comm *comm) {
   pccl_choices_free(comm);
   pccl_plans_free(comm);
+  pccl_builtin_free(comm);
+  free(comm->stage[0]);
+  free(comm->stage[1]);
   for (size_t i = 0; i < comm->ends.len; i++) {
     free(comm->ends.data[i]);
   }

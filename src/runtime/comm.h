@@ -12,6 +12,11 @@
 #include "transport/segment.h"
 
 struct pccl_loaded;
+typedef struct pccl_builtin_entry { /* builtin.c */
+  int row, root;
+  bool inplace;
+  struct pccl_loaded *plan; /* NULL: the program has no such form */
+} pccl_builtin_entry;
 struct pccl_prepared;
 
 /* A peer's buffers in the running call, as far as this rank can address them. */
@@ -36,12 +41,15 @@ struct polyccl_comm {
   PCCL_VEC(pccl_end *) ends;
   pccl_map end_of; /* key -> index in ends */
   PCCL_VEC(struct pccl_loaded *) plans;
-  struct pccl_prepared *recent; /* newest first */
+  PCCL_VEC(struct pccl_builtin_entry) builtin; /* builtin.c */
+  struct pccl_prepared *recent;                /* newest first */
   size_t prepared;
   struct pccl_choice *choices; /* select.c */
 
   struct pccl_call_trace *trace; /* calls are recorded there; NULL: they are not */
 
+  void *stage[2]; /* rooted calls: a copy of the input, a place for an output that is not wanted (select.c) */
+  size_t stage_bytes[2];
   void *scratch;
   size_t scratch_bytes;
   uint64_t calls;  /* with references */

@@ -1,12 +1,14 @@
 /* Calls: their arguments are checked, a plan is chosen, prepared and run. */
 #include "runtime/select.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "runtime/agree.h"
+#include "runtime/builtin.h"
 #include "runtime/execute.h"
 #include "runtime/generated.h"
 #include "runtime/plans.h"
@@ -140,6 +142,14 @@ typedef struct request {
   bool inplace;
 } request;
 
+/* Of the larger buffer. */
+static uint64_t bytes_of(const request *r, int ranks) {
+  pccl_collective_spec spec = {.kind = r->collective, .ranks = ranks, .chunks = 1};
+  int in, out;
+  pccl_collective_shape(&spec, &in, &out);
+  return r->count * (uint64_t)(in > out ? in : out) * polyccl_dtype_size(r->dtype);
+}
+
 /* NULL: the plan can do it; else why it cannot. */
 static const char *reason_against(const pccl_loaded *plan, const request *r) {
   if (plan->spec.kind != r->collective) {
@@ -157,10 +167,7 @@ static const char *reason_against(const pccl_loaded *plan, const request *r) {
   if (!plan->uneven && r->count % (size_t)plan->spec.chunks != 0) {
     return "the count is not a multiple of its chunks";
   }
-  int in, out;
-  pccl_collective_shape(&plan->spec, &in, &out);
-  uint64_t blocks = (uint64_t)((in > out ? in : out) / plan->spec.chunks);
-  uint64_t bytes = r->count * blocks * polyccl_dtype_size(r->dtype);
+  uint64_t bytes = bytes_of(r, plan->spec.ranks);
   if (bytes < plan->min_bytes || (plan->max_bytes != 0 && bytes > plan->max_bytes)) {
     return "not for this size";
   }
@@ -179,15 +186,54 @@ static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared
     }
   }
   if (chosen == NULL) {
+    pccl_builtin_call wanted = {r->collective, r->root, r->inplace, bytes_of(r, comm->ranks)};
+    PCCL_TRY(pccl_builtin_plan(comm, &wanted, &chosen));
+  }
+  if (chosen == NULL) {
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "none of the %zu loaded plans does %s of %zu %s %s", comm->plans.len,
                      polyccl_collective_name(r->collective), r->count, polyccl_dtype_name(r->dtype),
                      r->inplace ? "in place" : "out of place");
   }
   if (comm->rank == 0) {
-    PCCL_INFO("%s of %zu %s: plan %d \"%s\", %s", polyccl_collective_name(r->collective), r->count,
-              polyccl_dtype_name(r->dtype), chosen->id, chosen->name, polyccl_protocol_name(chosen->protocol));
+    char which[32] = "built-in plan";
+    if (chosen->id >= 0) {
+      snprintf(which, sizeof which, "plan %d", chosen->id);
+    }
+    PCCL_INFO("%s of %zu %s: %s \"%s\", %s", polyccl_collective_name(r->collective), r->count,
+              polyccl_dtype_name(r->dtype), which, chosen->name, polyccl_protocol_name(chosen->protocol));
   }
   return pccl_prepare(comm, chosen, r->count, r->dtype, r->op, prepared);
+}
+
+static polyccl_result grow_stage(polyccl_comm *comm, int which, size_t bytes) {
+  if (bytes > comm->stage_bytes[which]) {
+    void *memory = malloc(bytes);
+    if (memory == NULL) {
+      return pccl_no_memory("a copy of a call's buffer");
+    }
+    free(comm->stage[which]);
+    comm->stage[which] = memory;
+    comm->stage_bytes[which] = bytes;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* Rooted collectives run out of place: a root whose buffers are one lends a copy of its input, a rank that wants no
+ * output, or has no input, but is on the way, gets memory for it. */
+static polyccl_result stage(polyccl_comm *comm, const pccl_prepared *p, bool copies, const void **send, void **recv) {
+  size_t in = p->bytes[POLYCCL_BUF_INPUT], out = p->bytes[POLYCCL_BUF_OUTPUT];
+  if (copies && p->plan->uses[POLYCCL_BUF_INPUT]) {
+    PCCL_TRY(grow_stage(comm, 0, in));
+    memcpy(comm->stage[0], *send, in);
+    *send = comm->stage[0];
+  } else if (copies) {
+    *send = NULL;
+  }
+  if (*recv == NULL && p->plan->uses[POLYCCL_BUF_OUTPUT] && comm->rank != p->plan->spec.root) {
+    PCCL_TRY(grow_stage(comm, 1, out));
+    *recv = comm->stage[1];
+  }
+  return POLYCCL_SUCCESS;
 }
 
 static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, request r) {
@@ -204,6 +250,10 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
   }
   pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->ranks, .chunks = 1, .root = r.root};
   r.inplace = recv != NULL && is_in_place(&spec, comm->rank, send, recv, block);
+  bool staged = r.root >= 0 && r.inplace;
+  if (r.root >= 0) {
+    r.inplace = false; /* it may be so on the root only; all ranks must choose alike */
+  }
   if (comm->checks) {
     pccl_claim record = {r.count, (int32_t)r.collective, -1, (int32_t)r.dtype, (int32_t)r.op, r.root, r.inplace};
     PCCL_TRY(pccl_agree(comm, &record));
@@ -226,6 +276,9 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
       comm->choices[slot] = (struct pccl_choice){
           p, r.count, (int32_t)r.collective, (int32_t)r.dtype, (int32_t)r.op, r.root, (int32_t)r.inplace};
     }
+  }
+  if (r.root >= 0) {
+    PCCL_TRY(stage(comm, p, staged, &send, &recv));
   }
   return run(comm, p, send, recv);
 }

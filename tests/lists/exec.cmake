@@ -5,6 +5,7 @@ add_test(NAME exec_matrix_all COMMAND test_exec_matrix all)
 set_tests_properties(exec_matrix_all PROPERTIES TIMEOUT 600 LABELS slow)
 polyccl_unit_test(kernel)
 polyccl_unit_test(exec_wrap LABELS tsan)
+polyccl_unit_test(exec_builtin LABELS tsan)
 polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
 

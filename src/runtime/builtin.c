@@ -1,0 +1,147 @@
+#include "runtime/builtin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/compile.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "builtin_programs.h"
+#include "language/text.h"
+
+/* What is best where, on one machine; the first that fits. Bytes of the larger buffer; most_bytes 0: no limit.
+ * All-pairs programs have a connection between every two ranks, so large communicators take rings. */
+typedef struct builtin_row {
+  polyccl_collective collective;
+  const char *program;
+  polyccl_protocol protocol;
+  uint64_t most_bytes;
+  int most_ranks;
+} builtin_row;
+
+enum { SMALL = 1024, MEDIUM = 8192, LINES = 4096, FEW = 4, SOME = 32, ANY = POLYCCL_MAX_LOCAL_RANKS };
+
+static const builtin_row rows[] = {
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_LL128, SMALL, SOME},
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, MEDIUM, FEW},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, LINES, SOME},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, 0, SOME},
+    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, LINES, SOME},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, 0, SOME},
+    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, LINES, SOME},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, 0, SOME},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, LINES, SOME},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, LINES, ANY},
+    {POLYCCL_BROADCAST, "broadcast_chain", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_LL128, LINES, ANY},
+    {POLYCCL_REDUCE, "reduce_chain", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_GATHER, "gather", POLYCCL_LL128, LINES, ANY},
+    {POLYCCL_GATHER, "gather", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_LL128, LINES, ANY},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_SIMPLE, 0, ANY},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a placement and root */
+
+static polyccl_result compile(const polyccl_comm *comm, const builtin_row *row, int root, bool inplace,
+                              polyccl_plan **plan) {
+  const pccl_builtin_program *text = NULL;
+  for (size_t i = 0; i < sizeof pccl_builtin_programs / sizeof pccl_builtin_programs[0]; i++) {
+    if (strcmp(pccl_builtin_programs[i].name, row->program) == 0) {
+      text = &pccl_builtin_programs[i];
+    }
+  }
+  if (text == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", row->program);
+  }
+  char ranks[12], root_text[12], file[64];
+  snprintf(ranks, sizeof ranks, "%d", comm->ranks);
+  snprintf(root_text, sizeof root_text, "%d", root);
+  snprintf(file, sizeof file, "%s.lua", row->program);
+  polyccl_param params[3] = {{"ranks", ranks}};
+  size_t count = 1;
+  if (root >= 0) {
+    params[count++] = (polyccl_param){"root", root_text};
+  }
+  if (row->collective == POLYCCL_ALLTOALL && inplace) {
+    params[count++] = (polyccl_param){"inplace", "true"};
+  }
+  polyccl_program *program;
+  PCCL_TRY(pccl_program_load_text(file, (const char *)text->text, text->bytes - 1, NULL, params, count, &program));
+  polyccl_compile_options options = {.placement = inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
+  polyccl_result result = polyccl_compile(program, &options, plan);
+  polyccl_program_destroy(program);
+  if (result == POLYCCL_SUCCESS) {
+    (*plan)->protocol = row->protocol;
+  }
+  return result;
+}
+
+static polyccl_result load(polyccl_comm *comm, int row, int root, bool inplace, builtin_entry **entry) {
+  builtin_entry made = {.row = row, .root = root, .inplace = inplace};
+  polyccl_plan *plan = NULL;
+  polyccl_result result = compile(comm, &rows[row], root, inplace, &plan);
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_load(comm, plan, &made.plan);
+    polyccl_plan_destroy(plan);
+  }
+  if (result != POLYCCL_SUCCESS && result != POLYCCL_ERROR_UNSUPPORTED && result != POLYCCL_ERROR_INVALID &&
+      result != POLYCCL_ERROR_LIMIT) {
+    return result;
+  }
+  if (result != POLYCCL_SUCCESS) {
+    PCCL_INFO("the built-in %s has no form %s on %d ranks: %s", rows[row].program,
+              inplace ? "in place" : "out of place", comm->ranks, polyccl_last_error());
+  } else {
+    made.plan->id = -1;
+  }
+  if (!pccl_vec_push(&comm->builtin, made)) {
+    pccl_loaded_free(made.plan);
+    return pccl_no_memory("a communicator's plans");
+  }
+  *entry = &comm->builtin.data[comm->builtin.len - 1];
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result find(polyccl_comm *comm, int row, int root, bool inplace, builtin_entry **entry) {
+  for (size_t i = 0; i < comm->builtin.len; i++) {
+    builtin_entry *at = &comm->builtin.data[i];
+    if (at->row == row && at->root == root && at->inplace == inplace) {
+      *entry = at;
+      return POLYCCL_SUCCESS;
+    }
+  }
+  return load(comm, row, root, inplace, entry);
+}
+
+polyccl_result pccl_builtin_plan(polyccl_comm *comm, const pccl_builtin_call *call, const pccl_loaded **loaded) {
+  *loaded = NULL;
+  if (strcmp(pccl_option("POLYCCL_BUILTIN"), "0") == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  for (int row = 0; row < ROWS && *loaded == NULL; row++) {
+    const builtin_row *r = &rows[row];
+    if (r->collective == call->collective && comm->ranks <= r->most_ranks &&
+        (r->most_bytes == 0 || call->bytes <= r->most_bytes)) {
+      builtin_entry *entry = NULL;
+      PCCL_TRY(find(comm, row, call->root, call->inplace, &entry));
+      *loaded = entry->plan;
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+void pccl_builtin_free(polyccl_comm *comm) {
+  for (size_t i = 0; i < comm->builtin.len; i++) {
+    pccl_loaded_free(comm->builtin.data[i].plan);
+  }
+  pccl_vec_free(&comm->builtin);
+}
