@@ -1,63 +1,79 @@
 /* polyccl: compile, check, run and look at collective programs. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools.h"
 
 typedef struct tool {
   const char *name, *arguments, *help;
   int (*run)(int argc, char **argv);
+  const char *options; /* what its --help adds; NULL: it answers --help itself */
 } tool;
 
 static const tool tools[] = {
     {"build", "PLAN [--target c|cuda|hip] [-o FILE]", "the plan as source: a function per thread block, no interpreter",
-     pccl_tool_build},
+     pccl_tool_build,
+     "  --target c|cuda|hip   C for this machine (default; compile it as a shared object and run it with polyccl run\n"
+     "                        --generated=FILE.so), or one cooperative kernel for nvcc or hipcc\n"
+     "  -o FILE               instead of standard output\n"},
     {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
-     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate},
+     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate, NULL},
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
-     pccl_tool_check},
+     pccl_tool_check,
+     "  -p name=value   a parameter of the program\n"
+     "  --params        list the program's parameters instead, with their defaults\n"},
     {"compare", "PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX ...",
-     "simulated bandwidth over size, as a table and a chart (polyccl compare --help)", pccl_tool_compare},
-    {"compile",
-     "PROGRAM|PLAN [-p name=value ...] [-o FILE] [--format plan|xml|azure] [--in-place|--out-of-place] "
-     "[--policy connection|state] [--schedule hpds|round-robin|best] [--topology T] [--max-tb N] [--size S] [--seconds "
-     "N] "
-     "[--dump PASS]",
+     "simulated bandwidth over size, as a table and a chart", pccl_tool_compare, NULL},
+    {"compile", "PROGRAM|PLAN [-p name=value ...] [-o FILE] [--format plan|xml|azure] ...",
      "a verified plan, as text or MSCCL XML; of a plan, the same in another format, or compiled anew",
-     pccl_tool_compile},
+     pccl_tool_compile,
+     "  -p name=value                  a parameter of the program (polyccl check PROGRAM --params)\n"
+     "  -o FILE                        instead of standard output\n"
+     "  --format plan|xml|azure        plan text (default), MSCCL XML, or the Azure executor's XML\n"
+     "  --in-place, --out-of-place     for one buffer or two, whatever the program was written for\n"
+     "  --policy connection|state      thread blocks and channels as MSCCLang (default), or scheduled as ResCCL\n"
+     "  --dump PASS                    the intermediate form after a pass, on standard error\n\n"
+     "With policy state:\n"
+     "  --topology MACHINE|FILE        the machine whose links are shared out (polyccl topology --list)\n"
+     "  --schedule hpds|round-robin|best\n"
+     "                                 the order of tasks; best searches with the simulator as judge\n"
+     "  --max-tb N                     most thread blocks on a rank\n"
+     "  --size SIZE, --seconds N       schedule best: the size to be best at, and time for the search\n"},
     {"export", "PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE",
-     "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export},
-    {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info},
+     "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export, NULL},
+    {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info, ""},
     {"run",
      "PROGRAM|PLAN|FOLDER [-p name=value ...] [--size MIN[:MAX[:FACTOR]]] [--count N] [--dtype TYPE] [--op OP] ...",
-     "run it on processes of this machine, check every element, print the table of nccl-tests (polyccl run --help)",
-     pccl_tool_run},
+     "run it on processes of this machine, check every element, print the table of nccl-tests", pccl_tool_run, NULL},
     {"simulate", "PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE ...",
-     "how long it takes on a modelled machine, and why (polyccl simulate --help)", pccl_tool_simulate},
+     "how long it takes on a modelled machine, and why", pccl_tool_simulate, NULL},
     {"topology", "MACHINE|FILE [--json|--svg] [-o FILE] | --list",
-     "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology},
-    {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing",
-     pccl_tool_verify},
-    {"view",
-     "PLAN|PROGRAM [-p name=value ...] [--topology T [--size S]] [--trace-in FILE] [--trace FILE] "
-     "[--svg [--chunk N|--rank R]] [-o FILE]",
+     "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology,
+     "  --list     the machines that are known, with the sources of their figures\n"
+     "  --json     as JSON that reads back equal\n"
+     "  --svg      as a picture\n"
+     "  -o FILE    instead of standard output\n"},
+    {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing", pccl_tool_verify,
+     "PLAN is plan text or MSCCL XML.\n"},
+    {"view", "PLAN|PROGRAM [-p name=value ...] [--topology T [--size S]] [--trace-in FILE] [--svg] [-o FILE] ...",
      "a page or a picture: thread blocks over time, links, the way of a chunk, measured beside simulated",
-     pccl_tool_view},
+     pccl_tool_view,
+     "  --topology MACHINE|FILE   simulate it there\n"
+     "  --size SIZE               bytes of a rank's larger buffer (default 1m)\n"
+     "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
+     "  --micro-batches N         instead of as few as make messages fit into FIFO slots\n"
+     "  --trace-in FILE           show a trace of polyccl run --trace, beside the simulation where there is one\n"
+     "  --trace FILE              write the simulation as Chrome trace events\n"
+     "  --svg                     a picture instead of a page: the timeline, or without times the plan\n"
+     "  --chunk N, --rank R       pictures: the way of a chunk of the larger buffer; one rank in detail\n"
+     "  -o FILE                   instead of standard output\n"},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
-
-/* These answer --help themselves, at length. */
-static bool has_own_help(const char *name) {
-  static const char *const names[] = {"calibrate", "compare", "export", "run", "simulate"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    if (strcmp(names[i], name) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
 
 int pccl_tool_usage(const char *name, const char *format, ...) {
   va_list arguments;
@@ -85,30 +101,68 @@ static void print_help(FILE *to) {
   for (int i = 0; i < TOOLS; i++) {
     fprintf(to, "  polyccl %s %s\n        %s\n", tools[i].name, tools[i].arguments, tools[i].help);
   }
+  fprintf(to, "\npolyccl COMMAND --help says more; so do the manual pages, polyccl(1) and polyccl-COMMAND(1).\n");
 }
 
-int main(int argc, char **argv) {
+static bool asks_for_help(const char *argument) {
+  return strcmp(argument, "help") == 0 || strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+}
+
+static int run_tool(const tool *chosen, int argc, char **argv) {
+  if (argc == 2 && chosen->options != NULL && strcmp(argv[1], "help") != 0 && asks_for_help(argv[1])) {
+    printf("usage: polyccl %s %s\n\n%s\n", chosen->name, chosen->arguments, chosen->help);
+    printf(chosen->options[0] != '\0' ? "\n%s" : "%s", chosen->options);
+    return PCCL_EXIT_OK;
+  }
+  return chosen->run(argc, argv);
+}
+
+static int run_command(int argc, char **argv) {
   if (argc < 2) {
     print_help(stderr);
     return PCCL_EXIT_INVALID;
   }
-  if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    print_help(stdout);
-    return PCCL_EXIT_OK;
-  }
-  if (strcmp(argv[1], "--version") == 0) {
+  char help[] = "--help", *swapped[] = {argv[argc - 1], help, NULL};
+  if (asks_for_help(argv[1])) {
+    if (argc != 3) {
+      print_help(stdout);
+      return PCCL_EXIT_OK;
+    }
+    argc = 2; /* polyccl help COMMAND */
+    argv = swapped;
+  } else if (strcmp(argv[1], "--version") == 0) {
     printf("polyccl %d.%d.%d\n", POLYCCL_VERSION_MAJOR, POLYCCL_VERSION_MINOR, POLYCCL_VERSION_PATCH);
     return PCCL_EXIT_OK;
+  } else {
+    argc--;
+    argv++;
   }
   for (int i = 0; i < TOOLS; i++) {
-    if (strcmp(argv[1], tools[i].name) == 0) {
-      if (argc == 3 && strcmp(argv[2], "--help") == 0 && !has_own_help(tools[i].name)) {
-        printf("usage: polyccl %s %s\n\n%s\n", tools[i].name, tools[i].arguments, tools[i].help);
-        return PCCL_EXIT_OK;
-      }
-      return tools[i].run(argc - 1, argv + 1);
+    if (strcmp(argv[0], tools[i].name) == 0) {
+      return run_tool(&tools[i], argc, argv);
     }
   }
-  fprintf(stderr, "polyccl: unknown command \"%s\" (see polyccl help)\n", argv[1]);
+  fprintf(stderr, "polyccl: unknown command \"%s\" (see polyccl help)\n", argv[0]);
   return PCCL_EXIT_INVALID;
+}
+
+/* A descriptor that the caller has closed must not become that of the next file. What is in its place can be neither
+ * read nor written, so using it is the error that it should be. */
+static void fill_closed_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) {
+      return;
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  fill_closed_descriptors();
+  int status = run_command(argc, argv);
+  bool lost = ferror(stdout) != 0;
+  if ((fflush(stdout) != 0 || lost) && status == PCCL_EXIT_OK) {
+    fprintf(stderr, "polyccl: standard output: cannot write: %s\n", strerror(errno));
+    status = PCCL_EXIT_FAILED;
+  }
+  return status;
 }

@@ -46,7 +46,8 @@ int pccl_output_close(pccl_output *output, int status) {
     failed = rename(output->temporary, output->path) != 0;
   }
   if (status == PCCL_EXIT_OK && failed) {
-    status = cannot_write(output);
+    cannot_write(output);
+    status = PCCL_EXIT_FAILED;
   }
   if (status != PCCL_EXIT_OK && output->temporary != NULL) {
     unlink(output->temporary);

@@ -1,4 +1,5 @@
 /* polyccl run: a program or a plan on the ranks of this machine. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,10 @@ static polyccl_result load(run_args *args) {
   if (is_folder(args->program.path)) {
     return load_folder(args);
   }
+  if (args->has_collective) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is one file; --collective chooses among the plans of a folder",
+                     args->program.path);
+  }
   bool plan;
   PCCL_TRY(pccl_is_plan_file(args->program.path, &plan));
   PCCL_TRY(plan ? load_plan(args) : load_program(args));
@@ -349,6 +354,7 @@ static int run(run_args *args) {
     args->run.trace = output.file;
   }
   uint64_t wrong = 0;
+  signal(SIGPIPE, SIG_IGN); /* the rank that prints reports it, as any failed write */
   result = pccl_run_all(&args->run, &wrong);
   int status = result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("run", result);
   if (args->trace != NULL) {

@@ -1,5 +1,5 @@
-/* polyccl run --generated: a plan's code, made and compiled on the spot. The shared object ends up in memory (memfd),
- * so that nothing stays behind however the run ends. */
+/* polyccl run --generated: a plan's code, made and compiled on the spot. Source and shared object are files in memory
+ * (memfd), so that nothing stays behind however the run ends. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,10 +12,21 @@
 #include <polyccl/codegen.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "run.h"
 
 extern char **environ;
+
+enum { PATH_BYTES = 64 };
+
+/* The compiler and the ranks inherit the descriptor, and find the file by it. */
+static polyccl_result make_file(const char *name, char path[PATH_BYTES], int *fd) {
+  *fd = memfd_create(name, 0);
+  if (*fd < 0) {
+    return pccl_fail_errno("no memory file for the generated code");
+  }
+  snprintf(path, PATH_BYTES, "/proc/self/fd/%d", *fd);
+  return POLYCCL_SUCCESS;
+}
 
 static polyccl_result write_source(const polyccl_plan *plan, const char *path) {
   FILE *file = fopen(path, "we");
@@ -39,7 +50,8 @@ static polyccl_result compile_source(const char *source, const char *object) {
 #else
   const char *checked = "-g0";
 #endif
-  const char *arguments[] = {compiler, "-std=gnu17", "-O3", checked, "-shared", "-fPIC", "-o", object, source, NULL};
+  const char *arguments[] = {compiler, "-std=gnu17", "-O3", checked, "-shared", "-fPIC",
+                             "-o",     object,       "-x",  "c",     source,    NULL};
   pid_t child;
   int error = posix_spawnp(&child, compiler, NULL, NULL, (char *const *)arguments, environ);
   if (error != 0) {
@@ -54,46 +66,22 @@ static polyccl_result compile_source(const char *source, const char *object) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result into_memory(const char *object, char *path, size_t bytes) {
-  char *content = NULL;
-  size_t length = 0;
-  PCCL_TRY(pccl_read_file(object, (size_t)1 << 30, &content, &length));
-  int fd = memfd_create("polyccl-code", 0);
-  polyccl_result result = POLYCCL_SUCCESS;
-  for (size_t done = 0; fd >= 0 && done < length;) {
-    ssize_t wrote = write(fd, content + done, length - done);
-    if (wrote < 0 && errno != EINTR) {
-      close(fd);
-      fd = -1;
-    }
-    done += wrote > 0 ? (size_t)wrote : 0;
-  }
-  if (fd < 0) {
-    result = pccl_fail_errno("no memory file for the generated code");
-  } else {
-    snprintf(path, bytes, "/proc/self/fd/%d", fd); /* the ranks inherit the descriptor */
-  }
-  free(content);
-  return result;
-}
-
 polyccl_result pccl_run_generate(const polyccl_plan *plan, char *path, size_t bytes) {
-  char folder[] = "/tmp/polyccl-XXXXXX";
-  if (mkdtemp(folder) == NULL) {
-    return pccl_fail_errno("%s: cannot make a folder", folder);
-  }
-  char source[64], object[64];
-  snprintf(source, sizeof source, "%s/plan.c", folder);
-  snprintf(object, sizeof object, "%s/plan.so", folder);
-  polyccl_result result = write_source(plan, source);
+  char source[PATH_BYTES], object[PATH_BYTES];
+  int source_fd, object_fd;
+  PCCL_TRY(make_file("polyccl-source", source, &source_fd));
+  polyccl_result result = make_file("polyccl-code", object, &object_fd);
   if (result == POLYCCL_SUCCESS) {
-    result = compile_source(source, object);
+    result = write_source(plan, source);
+    if (result == POLYCCL_SUCCESS) {
+      result = compile_source(source, object);
+    }
+    if (result == POLYCCL_SUCCESS) {
+      snprintf(path, bytes, "%s", object);
+    } else {
+      close(object_fd);
+    }
   }
-  if (result == POLYCCL_SUCCESS) {
-    result = into_memory(object, path, bytes);
-  }
-  unlink(source);
-  unlink(object);
-  rmdir(folder);
+  close(source_fd);
   return result;
 }

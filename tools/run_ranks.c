@@ -404,7 +404,12 @@ static void print_line(job *j, size_t bytes, size_t count, const measured m[PCCL
     j->lines++;
   }
   printf("\n");
-  fflush(stdout);
+}
+
+/* A table that nobody can read ends the run. */
+static polyccl_result flush_table(void) {
+  bool lost = ferror(stdout) != 0;
+  return fflush(stdout) == 0 && !lost ? POLYCCL_SUCCESS : pccl_fail_errno("standard output: cannot write");
 }
 
 static polyccl_result run_size(polyccl_comm *comm, job *j, const int *ids, size_t count) {
@@ -421,6 +426,7 @@ static polyccl_result run_size(polyccl_comm *comm, job *j, const int *ids, size_
   } else if (polyccl_comm_user_rank(comm) == 0) {
     const polyccl_plan *plan = any_plan(j->args);
     print_line(j, count * blocks_of(plan) * polyccl_dtype_size(j->args->dtype), count, m);
+    PCCL_TRY(flush_table());
   }
   return POLYCCL_SUCCESS;
 }
@@ -467,7 +473,7 @@ static polyccl_result rank_main(polyccl_comm *comm, void *argument) {
       printf("# Out of bounds values : %llu %s\n", (unsigned long long)guards, guards == 0 ? "OK" : "FAILED");
     }
     printf("# Avg bus bandwidth    : %.4g\n", j.lines > 0 ? j.bandwidth / j.lines : 0);
-    fflush(stdout);
+    PCCL_TRY(flush_table());
   }
   return POLYCCL_SUCCESS;
 }

@@ -1,1 +1,5 @@
 polyccl_unit_test(base)
+
+if(TARGET polyccl_tool)
+  add_test(NAME command_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/command_cli.sh $<TARGET_FILE:polyccl_tool>)
+endif()

@@ -2,7 +2,7 @@ polyccl_unit_test(verify)
 
 set(interpreter interpreter/interpreter.c interpreter/table.c)
 
-# The verifier against the interpreter: a short share here, all of it by bench/mutation.sh.
+# The verifier against the interpreter: a short share here, all of it by mutation/run.sh.
 add_executable(mutation mutation/mutation.c mutation/mutate.c ${interpreter})
 target_link_libraries(mutation PRIVATE polyccl_static)
 file(GLOB right_plans ${CMAKE_CURRENT_SOURCE_DIR}/plans/right/*.plan)
