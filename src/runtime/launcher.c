@@ -135,8 +135,8 @@ static void forget_child(children *c, int rank) {
   c->left--;
 }
 
-/* Ranks get `grace` from the first failure on to end by themselves. */
-static void wait_for_ranks(children *c, report *to, pccl_segment_header *header) {
+/* Ranks get `grace` from the first failure on to end by themselves. False: some were killed then. */
+static bool wait_for_ranks(children *c, report *to, pccl_segment_header *header) {
   static const uint64_t grace = 2000000000u;
   uint64_t failed_at = 0;
   bool killed = false;
@@ -163,6 +163,7 @@ static void wait_for_ranks(children *c, report *to, pccl_segment_header *header)
       }
     }
   }
+  return !killed;
 }
 
 static polyccl_result fork_ranks(children *c, const polyccl_unique_id *id, report *to, pccl_rank_fn function,
@@ -194,9 +195,15 @@ static polyccl_result launch(children *c, report *to, pccl_rank_fn function, voi
       kill(c->pid[rank], SIGKILL);
     }
   }
-  wait_for_ranks(c, to, segment->header);
+  bool ended = wait_for_ranks(c, to, segment->header);
+  if (result == POLYCCL_SUCCESS) {
+    result = first_failure(to, c->ranks);
+  }
+  if (result == POLYCCL_SUCCESS && !ended) {
+    result = pccl_segment_abort_error(segment->header); /* none of those that failed came to say so */
+  }
   pccl_withdraw(&id);
-  return result != POLYCCL_SUCCESS ? result : first_failure(to, c->ranks);
+  return result;
 }
 
 polyccl_result pccl_launch_processes(int ranks, pccl_rank_fn function, void *argument) {

@@ -18,6 +18,7 @@ enum {
   SLEEP_CROWDED_US = 50000
 };
 static const uint64_t check_every_ns = 50u * 1000 * 1000;
+static const uint64_t yield_ns = 10u * 1000 * 1000; /* on a loaded machine each yield takes as long as others like */
 
 uint64_t pccl_now(void) {
   struct timespec now;
@@ -93,13 +94,13 @@ polyccl_result pccl_idle(polyccl_comm *comm, pccl_patience *patience) {
   if (pccl_segment_aborted(comm->segment->header)) {
     return pccl_segment_abort_error(comm->segment->header);
   }
-  if (idle < spins + (comm->crowded ? YIELDS_CROWDED : YIELDS)) {
-    sched_yield();
-    return POLYCCL_SUCCESS;
-  }
   uint64_t now = pccl_now();
   if (patience->since == 0) {
     patience->since = patience->checked = now;
+  }
+  if (idle < spins + (comm->crowded ? YIELDS_CROWDED : YIELDS) && now - patience->since < yield_ns) {
+    sched_yield();
+    return POLYCCL_SUCCESS;
   }
   if (now - patience->checked > check_every_ns) {
     patience->checked = now;

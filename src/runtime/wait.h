@@ -13,7 +13,7 @@ typedef struct pccl_patience {
   uint32_t idle; /* fruitless rounds since the last progress */
   uint32_t bell; /* its value when `armed` */
   bool armed;
-  uint64_t since;   /* nanoseconds: when waiting began, 0: the clock was not read yet */
+  uint64_t since;   /* nanoseconds: when it began to yield; 0: not yet */
   uint64_t checked; /* when the peers were last looked at */
 } pccl_patience;
 
