@@ -16,7 +16,7 @@ mpi() {
 for ((round = 1; round <= rounds; round++)); do
   echo "round $round of $rounds" >&2
   mpi >>"$work/lines"
-  "$build/bench/bench_polyccl" "$ranks" private algorithms >>"$work/lines"
-  "$build/bench/bench_polyccl" "$ranks" shared algorithms >>"$work/lines"
+  "$build/bench/bench_polyccl" "$ranks" private >>"$work/lines"
+  "$build/bench/bench_polyccl" "$ranks" shared >>"$work/lines"
 done
 awk -F'\t' -f bench/peers/table.awk "$work/lines"
