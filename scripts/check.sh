@@ -22,8 +22,6 @@ section "thread sanitizer"
 scripts/build.sh tsan
 ctest --test-dir build/tsan -j2 -L tsan --no-label-summary
 
-if [ -x tests/fuzz/run.sh ]; then
-  section "short fuzz"
-  tests/fuzz/run.sh 5
-fi
+section "every fuzzer for a minute"
+tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"
 section "done"

@@ -23,23 +23,37 @@ seeds() {
 }
 
 mkdir -p "$build/findings"
-for program in "$build"/tests/fuzz/fuzz_*; do
-  [ -x "$program" ] && [ -f "$program" ] || continue
-  name=$(basename "$program"); name=${name#fuzz_}
+fuzz() { # PROGRAM
+  local name log folders=()
+  name=$(basename "$1")
+  name=${name#fuzz_}
   mkdir -p "$build/corpus/$name"
-  folders=()
   for folder in $(seeds "$name"); do
     [ -d "$folder" ] && folders+=("$folder")
   done
   log=$build/findings/$name.log
   # -close_fd_mask=2: what programs print is not shown, what libFuzzer finds is.
   # -rss_limit_mb and -malloc_limit_mb: a reader's memory is bounded by its input.
-  if ! POLYCCL_DEBUG=none "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
+  if ! POLYCCL_DEBUG=none "$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
       -max_len=65536 -close_fd_mask=2 -artifact_prefix="$build/findings/$name-" -print_final_stats=1 \
       "$build/corpus/$name" "${folders[@]}" >"$log" 2>&1; then
     tail -40 "$log"
     echo "fuzz_$name: found something, see $build/findings" >&2
-    exit 1
+    return 1
   fi
   printf '%-12s %s executions\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+}
+
+# As many at a time as there are cores.
+failed=0
+for program in "$build"/tests/fuzz/fuzz_*; do
+  [ -x "$program" ] && [ -f "$program" ] || continue
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+    wait -n || failed=1
+  done
+  fuzz "$program" &
 done
+while [ -n "$(jobs -p)" ]; do
+  wait -n || failed=1
+done
+exit $failed
