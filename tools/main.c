@@ -16,10 +16,11 @@ typedef struct tool {
 } tool;
 
 static const tool tools[] = {
-    {"build", "PLAN [--target c|cuda|hip] [-o FILE]", "the plan as source: a function per thread block, no interpreter",
-     pccl_tool_build,
+    {"build", "PLAN|--interpreter [--target c|cuda|hip] [-o FILE]",
+     "the plan as source: a function per thread block, no interpreter", pccl_tool_build,
      "  --target c|cuda|hip   C for this machine (default; compile it as a shared object and run it with polyccl run\n"
      "                        --generated=FILE.so), or one cooperative kernel for nvcc or hipcc\n"
+     "  --interpreter         instead of a plan's code the kernel that runs any plan, for cuda and hip\n"
      "  -o FILE               instead of standard output\n"},
     {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
      "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate, NULL},

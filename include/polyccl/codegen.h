@@ -23,6 +23,10 @@ typedef enum polyccl_target { POLYCCL_TARGET_C = 0, POLYCCL_TARGET_CUDA, POLYCCL
  * it. Messages go through FIFO slots; marks for messages by reference are not used. */
 POLYCCL_API polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target target, FILE *to);
 
+/* The kernel that runs any plan from a table of its steps, for targets CUDA and HIP: what generated kernels are
+ * compared with. */
+POLYCCL_API polyccl_result polyccl_interpreter_generate(polyccl_target target, FILE *to);
+
 /* Identifies what a plan does: equal for plans with equal steps, whatever their names and lines. Generated files carry
  * it, so that they are run for their own plan only. */
 POLYCCL_API uint64_t polyccl_plan_fingerprint(const polyccl_plan *plan);

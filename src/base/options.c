@@ -17,6 +17,7 @@ const pccl_option_entry pccl_options[] = {
     {"POLYCCL_BIND", "core", "core: ranks that polyccl starts get a core each where there are enough; none"},
     {"POLYCCL_BUFFER", "64m", "memory of a rank's receiving connections in one plan"},
     {"POLYCCL_TIMEOUT", "30", "seconds a rank waits for another before it gives up"},
+    {"POLYCCL_CUDA_DRIVER", "libcuda.so.1", "the CUDA driver's library"},
     {NULL, NULL, NULL},
 };
 

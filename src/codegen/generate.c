@@ -13,7 +13,8 @@ typedef struct generator {
   const polyccl_plan *plan;
   polyccl_target target;
   FILE *to;
-  int32_t *end; /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
+  uint32_t written; /* set of pccl_portable_files */
+  int32_t *end;     /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
 } generator;
 
 static const char *const op_names[POLYCCL_STEP_OP_COUNT] = {
@@ -26,12 +27,17 @@ static const char *const protocol_names[POLYCCL_PROTOCOL_COUNT] = {
 
 /* ---- the portable source ---- */
 
-/* Copies a header, and in the place of each `#include "kernel/..."` that header. */
-static void write_portable(FILE *to, const char *name) {
+/* Copies a header that is not there yet, and in the place of its includes those headers. */
+static void write_portable(generator *g, const char *name) {
   const pccl_portable_file *file = pccl_portable_files;
   while (file->name != NULL && strcmp(file->name, name) != 0) {
     file++;
   }
+  uint32_t bit = 1u << (file - pccl_portable_files);
+  if ((g->written & bit) != 0) {
+    return;
+  }
+  g->written |= bit;
   static const char include[] = "#include \"kernel/";
   const char *text = (const char *)file->text, *end = text + (file->name != NULL ? *file->length : 0);
   while (file->name != NULL && text < end) {
@@ -44,9 +50,9 @@ static void write_portable(FILE *to, const char *name) {
         inner[n++] = text[at++];
       }
       inner[n] = '\0';
-      write_portable(to, inner);
+      write_portable(g, inner);
     } else {
-      fwrite(text, 1, length, to);
+      fwrite(text, 1, length, g->to);
     }
     text += length;
   }
@@ -122,6 +128,15 @@ static polyccl_result number_ends(generator *g) {
   return POLYCCL_SUCCESS;
 }
 
+/* What the host part of a device executor looks at before it launches. */
+static void write_identity(const generator *g, uint64_t fingerprint) {
+  fprintf(
+      g->to,
+      "\nextern \"C\" __device__ const unsigned long long pccl_k_identity[3] = {PCCL_K_VERSION, sizeof(pccl_k_call), "
+      "0x%016llxull};\n",
+      (unsigned long long)fingerprint);
+}
+
 static void write_c_tables(const generator *g) {
   const polyccl_plan *plan = g->plan;
   fputs("\n/* What the runtime looks up. */\n", g->to);
@@ -142,34 +157,12 @@ static void write_c_tables(const generator *g) {
           (unsigned long long)polyccl_plan_fingerprint(plan));
 }
 
-static void write_kernel(const generator *g) {
+static void write_kernel(generator *g) {
   const polyccl_plan *plan = g->plan;
-  fprintf(g->to, "\n#define PCCL_K_FINGERPRINT 0x%016llxull\n#define PCCL_K_RANKS %d\n#define PCCL_K_BLOCKS %zu\n",
-          (unsigned long long)polyccl_plan_fingerprint(plan), plan->ranks, plan->tbs);
-  fputs(
-      "\n/* Per rank: its first thread block, thread blocks, sends, receives. */\n"
-      "static const int pccl_k_rank[PCCL_K_RANKS][4] = {\n",
-      g->to);
-  for (int32_t rank = 0; rank < plan->ranks; rank++) {
-    int32_t sends = 0, receives = 0;
-    for (size_t i = 0; i < plan->connections; i++) {
-      sends += plan->connection[i].src == rank;
-      receives += plan->connection[i].dst == rank;
-    }
-    fprintf(g->to, "    {%d, %d, %d, %d},\n", plan->rank[rank].tb, plan->rank[rank].tbs, sends, receives);
-  }
-  fputs(
-      "};\n\n/* Connections: source, its number among the source's sends, destination, its number there. */\n"
-      "static const int pccl_k_connection[][4] = {\n",
-      g->to);
-  for (size_t i = 0; i < plan->connections; i++) {
-    fprintf(g->to, "    {%d, %d, %d, %d},\n", plan->connection[i].src, g->end[2 * i], plan->connection[i].dst,
-            g->end[2 * i + 1]);
-  }
-  fprintf(g->to, "    {-1, -1, -1, -1}};\nenum { PCCL_K_CONNECTIONS = %zu };\n", plan->connections);
   fputs(
       "\n/* A GPU thread block runs thread block `number`, counted through all ranks. */\n"
-      "static __device__ void pccl_k_dispatch(int number, pccl_k_call *c, pccl_k_block *b) {\n  switch (number) {\n",
+      "static __device__ void pccl_k_dispatch(const pccl_k_work *, uint32_t number, pccl_k_call *c, pccl_k_block *b) "
+      "{\n  switch (number) {\n",
       g->to);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
@@ -177,21 +170,27 @@ static void write_kernel(const generator *g) {
     }
   }
   fputs("    default: break;\n  }\n}\n\n", g->to);
-  write_portable(g->to, "entry.h");
+  write_portable(g, "entry.h");
+  write_identity(g, polyccl_plan_fingerprint(plan));
 }
 
-static void write_all(const generator *g) {
+static const char *const target_names[] = {"c", "cuda", "hip"};
+
+static void write_prologue(const generator *g) {
+  if (g->target == POLYCCL_TARGET_HIP) {
+    fputs("#include <hip/hip_runtime.h>\n", g->to);
+  }
+}
+
+static void write_all(generator *g) {
   const polyccl_plan *plan = g->plan;
-  static const char *const target_names[] = {"c", "cuda", "hip"};
   fprintf(g->to,
           "/* Generated by polyccl build --target %s from a plan for %s on %d ranks. */\n"
           "#define PCCL_K_CHUNKS %dull\n#define PCCL_K_PROTOCOL %s\n",
           target_names[g->target], polyccl_collective_name(plan->collective), plan->ranks, plan->chunks,
           protocol_names[plan->protocol]);
-  if (g->target == POLYCCL_TARGET_HIP) {
-    fputs("#include <hip/hip_runtime.h>\n", g->to);
-  }
-  write_portable(g->to, "moves.h");
+  write_prologue(g);
+  write_portable(g, g->target == POLYCCL_TARGET_C ? "moves.h" : "tables.h");
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
       write_block(g, rank, tb);
@@ -202,6 +201,21 @@ static void write_all(const generator *g) {
   } else {
     write_kernel(g);
   }
+}
+
+polyccl_result polyccl_interpreter_generate(polyccl_target target, FILE *to) {
+  if (target != POLYCCL_TARGET_CUDA && target != POLYCCL_TARGET_HIP) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "the interpreter kernel is for targets cuda and hip");
+  }
+  generator g = {.target = target, .to = to};
+  fprintf(to, "/* Generated by polyccl build --interpreter --target %s: runs any plan. */\n", target_names[target]);
+  write_prologue(&g);
+  fputs("#define PCCL_K_PROTOCOL ((int)work->protocol)\n", to);
+  write_portable(&g, "tables.h");
+  write_portable(&g, "interpret.h");
+  write_portable(&g, "entry.h");
+  write_identity(&g, 0);
+  return fflush(to) != 0 || ferror(to) != 0 ? pccl_fail_errno("cannot write the generated source") : POLYCCL_SUCCESS;
 }
 
 polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target target, FILE *to) {

@@ -78,63 +78,83 @@ struct pccl_k_wide<pccl_k_f16> {
 };
 
 /* fmin and fmax: of a number and a NaN the number. */
-template <class T>
-PCCL_FN T pccl_k_apply(int op, T a, T b) {
-  switch (op) {
-    case 1: return (T)(a * b);
-    case 2: return b != b ? a : a != a ? b : a < b ? a : b;
-    case 3: return b != b ? a : a != a ? b : a > b ? a : b;
-    default: return (T)(a + b);
-  }
-}
-
-template <class T>
-PCCL_FN void pccl_k_reduce_as(int op, T *dst, const T *a, const T *b, size_t n, size_t first, size_t step) {
+template <int OP, class T>
+PCCL_FN T pccl_k_apply(T a, T b) {
   typedef pccl_k_wide<T> wide;
-  for (size_t i = first; i < n; i += step) {
-    dst[i] = wide::narrow(pccl_k_apply<typename wide::type>(op, wide::widen(a[i]), wide::widen(b[i])));
+  typedef typename wide::type W;
+  W x = wide::widen(a), y = wide::widen(b);
+  switch (OP) {
+    case 1: return wide::narrow((W)(x * y));
+    case 2: return wide::narrow(y != y ? x : x != x ? y : x < y ? x : y);
+    case 3: return wide::narrow(y != y ? x : x != x ? y : x > y ? x : y);
+    default: return wide::narrow((W)(x + y));
   }
 }
 
-/* dst[i] = a[i] + b[i] for i = first, first + step, ... below n. Out of line: every step calls it. */
-static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, void *dst, const void *a, const void *b,
-                                                       size_t n, size_t first, size_t step) {
+/* dst[i] = out[i] = a[i] + b[i] for i below n, shared out among `all` threads of which this is number `t`; out may be
+ * NULL. 16 bytes at a time where everything is aligned for it. */
+template <int OP, class T>
+PCCL_FN void pccl_k_reduce_as(T *dst, T *out, const T *a, const T *b, size_t n, size_t t, size_t all) {
+  enum { PER = (int)(sizeof(pccl_k_pack) / sizeof(T)) };
+  size_t packs = pccl_k_packable((uintptr_t)dst | (uintptr_t)out | (uintptr_t)a | (uintptr_t)b) ? n / PER : 0;
+  for (size_t i = t; i < packs; i += all) {
+    pccl_k_pack p = ((const pccl_k_pack *)a)[i], q = ((const pccl_k_pack *)b)[i];
+    T x[PER], y[PER];
+    memcpy(x, &p, sizeof p);
+    memcpy(y, &q, sizeof q);
+    PCCL_UNROLL
+    for (int k = 0; k < PER; k++) {
+      x[k] = pccl_k_apply<OP, T>(x[k], y[k]);
+    }
+    memcpy(&p, x, sizeof p);
+    ((pccl_k_pack *)dst)[i] = p;
+    if (out != NULL) {
+      ((pccl_k_pack *)out)[i] = p;
+    }
+  }
+  for (size_t i = packs * PER + t; i < n; i += all) {
+    T x = pccl_k_apply<OP, T>(a[i], b[i]);
+    dst[i] = x;
+    if (out != NULL) {
+      out[i] = x;
+    }
+  }
+}
+
+/* Signed integers are added and multiplied as unsigned ones, so that they wrap; min and max compare signed. */
+template <class T, class WRAPS>
+PCCL_FN void pccl_k_reduce_by(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
+                              size_t all) {
+  switch (op) {
+    case 1: pccl_k_reduce_as<1>((WRAPS *)dst, (WRAPS *)out, (const WRAPS *)a, (const WRAPS *)b, n, t, all); break;
+    case 2: pccl_k_reduce_as<2>((T *)dst, (T *)out, (const T *)a, (const T *)b, n, t, all); break;
+    case 3: pccl_k_reduce_as<3>((T *)dst, (T *)out, (const T *)a, (const T *)b, n, t, all); break;
+    default: pccl_k_reduce_as<0>((WRAPS *)dst, (WRAPS *)out, (const WRAPS *)a, (const WRAPS *)b, n, t, all); break;
+  }
+}
+
+/* Out of line: every step calls it. */
+static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, void *dst, void *out, const void *a,
+                                                       const void *b, size_t n, size_t t, size_t all) {
   int op = (int)c->redop;
   switch (c->dtype) {
-    case 0: pccl_k_reduce_as(op, (float *)dst, (const float *)a, (const float *)b, n, first, step); break;
-    case 1: pccl_k_reduce_as(op, (double *)dst, (const double *)a, (const double *)b, n, first, step); break;
-    /* Signed sums wrap: computed unsigned, but min and max compare signed. */
-    case 2:
-      if (op == 2 || op == 3) {
-        pccl_k_reduce_as(op, (int32_t *)dst, (const int32_t *)a, (const int32_t *)b, n, first, step);
-      } else {
-        pccl_k_reduce_as(op, (uint32_t *)dst, (const uint32_t *)a, (const uint32_t *)b, n, first, step);
-      }
-      break;
-    case 3:
-      if (op == 2 || op == 3) {
-        pccl_k_reduce_as(op, (int64_t *)dst, (const int64_t *)a, (const int64_t *)b, n, first, step);
-      } else {
-        pccl_k_reduce_as(op, (uint64_t *)dst, (const uint64_t *)a, (const uint64_t *)b, n, first, step);
-      }
-      break;
-    case 4: pccl_k_reduce_as(op, (uint8_t *)dst, (const uint8_t *)a, (const uint8_t *)b, n, first, step); break;
-    case 5:
-      pccl_k_reduce_as(op, (pccl_k_f16 *)dst, (const pccl_k_f16 *)a, (const pccl_k_f16 *)b, n, first, step);
-      break;
-    default:
-      pccl_k_reduce_as(op, (pccl_k_bf16 *)dst, (const pccl_k_bf16 *)a, (const pccl_k_bf16 *)b, n, first, step);
-      break;
+    case 0: pccl_k_reduce_by<float, float>(op, dst, out, a, b, n, t, all); break;
+    case 1: pccl_k_reduce_by<double, double>(op, dst, out, a, b, n, t, all); break;
+    case 2: pccl_k_reduce_by<int32_t, uint32_t>(op, dst, out, a, b, n, t, all); break;
+    case 3: pccl_k_reduce_by<int64_t, uint64_t>(op, dst, out, a, b, n, t, all); break;
+    case 4: pccl_k_reduce_by<uint8_t, uint8_t>(op, dst, out, a, b, n, t, all); break;
+    case 5: pccl_k_reduce_by<pccl_k_f16, pccl_k_f16>(op, dst, out, a, b, n, t, all); break;
+    default: pccl_k_reduce_by<pccl_k_bf16, pccl_k_bf16>(op, dst, out, a, b, n, t, all); break;
   }
 }
 
-PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, const char *a, const char *b, size_t n) {
-  pccl_k_reduce_some(c, dst, a, b, n, pccl_k_thread(), pccl_k_threads());
+PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n) {
+  pccl_k_reduce_some(c, dst, out, a, b, n, pccl_k_thread(), pccl_k_threads());
 }
 
 /* By one thread, on up to 8 bytes of registers. */
 PCCL_FN void pccl_k_reduce_unit(const pccl_k_call *c, void *dst, const void *a, const void *b, size_t n) {
-  pccl_k_reduce_some(c, dst, a, b, n, 0, 1);
+  pccl_k_reduce_some(c, dst, NULL, a, b, n, 0, 1);
 }
 
 #endif

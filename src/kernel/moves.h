@@ -14,6 +14,7 @@
 
 #include "kernel/device.h"
 
+enum { PCCL_K_VERSION = 2 }; /* of the layout of what follows, and of what generated files export */
 enum { PCCL_K_SIMPLE = 0, PCCL_K_LL = 1, PCCL_K_LL128 = 2 };
 enum {
   PCCL_K_NOP = 0,
@@ -38,8 +39,9 @@ typedef struct pccl_k_end {
 typedef struct pccl_k_block {
   uint64_t done; /* steps ended, each micro-batch counted */
   uint64_t batch;
-  uint32_t at, ended; /* C: where to come back to */
-  uint64_t arrived;   /* C, LL and LL128: bytes of the awaited message that have come */
+  uint32_t at; /* C: where to come back to */
+  uint32_t ended;
+  uint64_t arrived; /* C, LL and LL128: bytes of the awaited message that have come */
 } pccl_k_block;
 
 typedef void (*pccl_k_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
@@ -91,33 +93,56 @@ PCCL_FN char *pccl_k_slot(const pccl_k_call *c, const pccl_k_end *end) {
 
 /* ---- plain bytes and elements, all threads of the block together ---- */
 
-PCCL_FN void pccl_k_copy(char *dst, const char *src, size_t bytes) {
 #if PCCL_GPU
-  size_t t = pccl_k_thread(), all = pccl_k_threads();
-  if ((((uintptr_t)dst | (uintptr_t)src) & 7) == 0) {
-    for (size_t i = t; i < bytes / 8; i += all) {
-      ((uint64_t *)dst)[i] = ((const uint64_t *)src)[i];
+typedef struct __attribute__((aligned(16))) PCCL_ALIAS pccl_k_pack {
+  uint64_t low, high;
+} pccl_k_pack;
+
+PCCL_FN int pccl_k_packable(uintptr_t places) { return (places & (sizeof(pccl_k_pack) - 1)) == 0; }
+
+/* Several loads are on their way before the first store. Out of line: every step calls it. */
+static __device__ __noinline__ void pccl_k_copy(char *dst, const char *src, size_t bytes) {
+  enum { AT_ONCE = 4 };
+  size_t t = pccl_k_thread(), all = pccl_k_threads(), i = t;
+  size_t packs = pccl_k_packable((uintptr_t)dst | (uintptr_t)src) ? bytes / sizeof(pccl_k_pack) : 0;
+  pccl_k_pack *to = (pccl_k_pack *)dst, some[AT_ONCE];
+  const pccl_k_pack *from = (const pccl_k_pack *)src;
+  for (; i + (AT_ONCE - 1) * all < packs; i += AT_ONCE * all) {
+    PCCL_UNROLL
+    for (int k = 0; k < AT_ONCE; k++) {
+      some[k] = from[i + (size_t)k * all];
     }
-    for (size_t i = bytes / 8 * 8 + t; i < bytes; i += all) {
-      dst[i] = src[i];
+    PCCL_UNROLL
+    for (int k = 0; k < AT_ONCE; k++) {
+      to[i + (size_t)k * all] = some[k];
     }
-    return;
   }
-  for (size_t i = t; i < bytes; i += all) {
+  for (; i < packs; i += all) {
+    to[i] = from[i];
+  }
+  for (i = packs * sizeof(pccl_k_pack) + t; i < bytes; i += all) {
     dst[i] = src[i];
   }
-#else
-  memmove(dst, src, bytes);
-#endif
 }
 
-#if PCCL_GPU
-/* All threads of a block leave together: thread 0 has looked, the barrier after it makes them agree. */
+/* The host wants the call to end. */
 PCCL_FN int pccl_k_stopped(const pccl_k_call *c) { return pccl_k_load_relaxed(c->stop) != 0; }
+
+/* After the `looks`-th look in vain: true: give up. */
+PCCL_FN int pccl_k_give_up(const pccl_k_call *c, uint32_t looks) {
+  pccl_k_pause();
+  return (looks & PCCL_K_PATIENCE) == 0 && pccl_k_stopped(c);
+}
+
 #include "kernel/elements.h"
 #else
-PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, const char *a, const char *b, size_t n) {
+PCCL_FN void pccl_k_copy(char *dst, const char *src, size_t bytes) { memmove(dst, src, bytes); }
+
+PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n) {
   c->reduce(dst, a, b, n);
+  if (out != NULL) {
+    memcpy(out, dst, n * c->element);
+  }
 }
 #endif
 
@@ -167,22 +192,22 @@ PCCL_FN int pccl_k_credit(const pccl_k_call *c, pccl_k_end *end) {
   return end->count - end->cached < c->depth;
 }
 
-PCCL_FN void pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv, const pccl_k_end *send,
-                        pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
+/* True: it was told to stop while it waited for lines. */
+PCCL_FN int pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv, const pccl_k_end *send,
+                       pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
   size_t e = c->element;
   if (op == PCCL_K_COPY) {
     pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
-    return;
+    return 0;
   }
   if (op == PCCL_K_REDUCE) {
-    pccl_k_reduce(c, dst.at, dst.at, src.at, pccl_k_min(src.n, dst.n));
-    return;
+    pccl_k_reduce(c, dst.at, NULL, dst.at, src.at, pccl_k_min(src.n, dst.n));
+    return 0;
   }
   char *in = recv != NULL ? pccl_k_slot(c, recv) : NULL, *out = send != NULL ? pccl_k_slot(c, send) : NULL;
   if (protocol != PCCL_K_SIMPLE) {
-    pccl_k_lines_move(c, protocol, op, in, recv != NULL ? recv->count : 0, out, send != NULL ? send->count : 0, src,
-                      dst, n, at);
-    return;
+    return pccl_k_lines_move(c, protocol, op, in, recv != NULL ? recv->count : 0, out, send != NULL ? send->count : 0,
+                             src, dst, n, at);
   }
   switch (op) {
     case PCCL_K_SEND: pccl_k_copy(out + at, src.at, src.n * e); break;
@@ -191,48 +216,49 @@ PCCL_FN void pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k
       pccl_k_copy(out + at, in + at, n * e);
       pccl_k_copy(dst.at, in + at, dst.n * e);
       break;
-    case PCCL_K_RRC: pccl_k_reduce(c, dst.at, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
-    case PCCL_K_RRS: pccl_k_reduce(c, out + at, src.at, in + at, src.n); break;
-    case PCCL_K_RRCS:
-      pccl_k_reduce(c, dst.at, src.at, in + at, pccl_k_min(src.n, dst.n));
-      pccl_k_barrier();
-      pccl_k_copy(out + at, dst.at, dst.n * e);
-      break;
+    case PCCL_K_RRC: pccl_k_reduce(c, dst.at, NULL, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
+    case PCCL_K_RRS: pccl_k_reduce(c, out + at, NULL, src.at, in + at, src.n); break;
+    case PCCL_K_RRCS: pccl_k_reduce(c, dst.at, out + at, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
     default: break;
   }
+  return 0;
 }
 
-/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. */
-PCCL_FN void pccl_k_move(const pccl_k_call *c, const pccl_k_block *b, int protocol, int op, int recv, int send,
-                         int src_buffer, uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks) {
-  uint64_t start = pccl_k_start(c, b->batch), n = pccl_k_length(c, b->batch);
+/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. True: told to stop. */
+PCCL_FN int pccl_k_move(const pccl_k_call *c, uint64_t batch, int protocol, int op, int recv, int send, int src_buffer,
+                        uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks) {
+  uint64_t start = pccl_k_start(c, batch), n = pccl_k_length(c, batch);
   size_t pitch = pccl_k_pitch(protocol, n * c->element);
-  for (uint64_t k = 0; k < chunks; k++) {
-    pccl_k_run(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
-               pccl_k_locate(c, src_buffer, src + k, start, n), pccl_k_locate(c, dst_buffer, dst + k, start, n), n,
-               k * pitch);
+  int stop = 0;
+  for (uint64_t k = 0; k < chunks && !stop; k++) {
+    stop = pccl_k_run(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
+                      pccl_k_locate(c, src_buffer, src + k, start, n), pccl_k_locate(c, dst_buffer, dst + k, start, n),
+                      n, k * pitch);
   }
+  return stop;
 }
 
 /* The message has gone, the other is consumed, the step has ended. */
 PCCL_FN void pccl_k_post(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send) {
+  pccl_k_fence();
   if (send >= 0) {
     c->send[send].count++;
     if (protocol == PCCL_K_SIMPLE) {
-      pccl_k_store(c->send[send].tail, c->send[send].count);
+      pccl_k_store_fenced(c->send[send].tail, c->send[send].count);
     }
   }
   if (recv >= 0) {
     c->recv[recv].count++;
-    pccl_k_store(c->recv[recv].head, c->recv[recv].count);
+    pccl_k_store_fenced(c->recv[recv].head, c->recv[recv].count);
   }
   b->arrived = 0;
-  pccl_k_store(&b->done, b->done + 1);
+  pccl_k_store_fenced(&b->done, b->done + 1);
 }
 
 /* The step of block `b` may run: its message is there, there is a slot for what it sends. */
-PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send, uint64_t chunks) {
-  size_t bytes = chunks * pccl_k_pitch(protocol, pccl_k_length(c, b->batch) * c->element);
+PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int protocol, int recv, int send,
+                         uint64_t chunks) {
+  size_t bytes = chunks * pccl_k_pitch(protocol, pccl_k_length(c, batch) * c->element);
   return (recv < 0 || pccl_k_arrived(c, b, protocol, &c->recv[recv], bytes)) &&
          (send < 0 || pccl_k_credit(c, &c->send[send]));
 }
@@ -250,38 +276,45 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, int protocol, int recv
  * Task-major has a PCCL_K_BATCHES for each step. PCCL_K_WAIT(tb, steps, step) is one wait of a step; `steps` are those
  * of the thread block waited for (batch-major), PCCL_K_WAIT_TASK the same for task-major. PCCL_K_PROTOCOL is the
  * plan's. */
-#define PCCL_K_WAIT(tb, steps, step) pccl_k_ended(c, tb, b->batch *(steps) + (step))
-#define PCCL_K_WAIT_TASK(tb, step) pccl_k_ended(c, tb, (uint64_t)(step)*c->batches + b->batch)
+#if PCCL_GPU
+#define PCCL_K_BATCH batch
+#else
+#define PCCL_K_BATCH b->batch
+#endif
+#define PCCL_K_WAIT(tb, steps, step) pccl_k_ended(c, tb, PCCL_K_BATCH *(steps) + (step))
+#define PCCL_K_WAIT_TASK(tb, step) pccl_k_ended(c, tb, (uint64_t)(step)*c->batches + PCCL_K_BATCH)
 
 #if PCCL_GPU
+/* Thread 0 waits, the others wait for it at the barrier, from which all go on together or leave together. Counts change
+ * between the second barrier and the next step's first, where only thread 0 is active. */
 #define PCCL_K_FUNCTION(name) static __device__ __noinline__ void name(pccl_k_call *c, pccl_k_block *b)
 #define PCCL_K_BEGIN
-#define PCCL_K_BATCHES for (uint64_t batch = 0; batch < c->batches && pccl_k_enter(b, batch); batch++)
-#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)              \
-  if (pccl_k_thread() == 0) {                                                                             \
-    while (!((waits) && pccl_k_ready(c, b, PCCL_K_PROTOCOL, recv, send, chunks)) && !pccl_k_stopped(c)) { \
-    }                                                                                                     \
-  }                                                                                                       \
-  pccl_k_barrier();                                                                                       \
-  if (pccl_k_stopped(c)) {                                                                                \
-    return;                                                                                               \
-  }                                                                                                       \
-  pccl_k_move(c, b, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks);           \
-  pccl_k_fence();                                                                                         \
-  pccl_k_barrier();                                                                                       \
-  if (pccl_k_thread() == 0) {                                                                             \
-    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                       \
-  }                                                                                                       \
-  pccl_k_barrier();
-#define PCCL_K_END
-/* Thread 0 sets the block's micro-batch; a barrier before, so that no one is still in the last. */
-PCCL_FN int pccl_k_enter(pccl_k_block *b, uint64_t batch) {
-  pccl_k_barrier();
-  if (pccl_k_thread() == 0) {
-    b->batch = batch;
+#define PCCL_K_BATCHES for (uint64_t batch = 0; batch < c->batches; batch++)
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)                 \
+  {                                                                                                          \
+    int stop = 0;                                                                                            \
+    if (pccl_k_thread() == 0) {                                                                              \
+      uint32_t looks = 0;                                                                                    \
+      while (!stop && !((waits) && pccl_k_ready(c, b, batch, PCCL_K_PROTOCOL, recv, send, chunks))) {        \
+        stop = pccl_k_give_up(c, ++looks);                                                                   \
+      }                                                                                                      \
+    }                                                                                                        \
+    if (pccl_k_any(stop)) {                                                                                  \
+      return;                                                                                                \
+    }                                                                                                        \
+    stop = pccl_k_move(c, batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
+    if (pccl_k_any(stop)) {                                                                                  \
+      return;                                                                                                \
+    }                                                                                                        \
+    if (pccl_k_thread() == 0) {                                                                              \
+      pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                        \
+    }                                                                                                        \
   }
-  pccl_k_barrier();
-  return 1;
+#define PCCL_K_END pccl_k_leave(b);
+PCCL_FN void pccl_k_leave(pccl_k_block *b) {
+  if (pccl_k_thread() == 0) {
+    b->ended = 1;
+  }
 }
 #else
 typedef int (*pccl_k_function)(pccl_k_call *, pccl_k_block *);
@@ -292,7 +325,6 @@ typedef struct pccl_k_generated {
   uint64_t fingerprint;               /* of the plan */
   const pccl_k_function *const *rank; /* [ranks][thread blocks] */
 } pccl_k_generated;
-enum { PCCL_K_VERSION = 1 };
 
 /* A step that cannot run leaves the function; the next call comes back to it. True: something moved. */
 #define PCCL_K_FUNCTION(name) static int name(pccl_k_call *c, pccl_k_block *b)
@@ -301,15 +333,15 @@ enum { PCCL_K_VERSION = 1 };
   switch (b->at) {   \
     case 0:
 #define PCCL_K_BATCHES for (b->batch = 0; b->batch < c->batches; b->batch++)
-#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)      \
-  __attribute__((fallthrough));                                                                   \
-  case number:                                                                                    \
-    if (!((waits) && pccl_k_ready(c, b, PCCL_K_PROTOCOL, recv, send, chunks))) {                  \
-      b->at = number;                                                                             \
-      return moved;                                                                               \
-    }                                                                                             \
-    pccl_k_move(c, b, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
-    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                               \
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)             \
+  __attribute__((fallthrough));                                                                          \
+  case number:                                                                                           \
+    if (!((waits) && pccl_k_ready(c, b, b->batch, PCCL_K_PROTOCOL, recv, send, chunks))) {               \
+      b->at = number;                                                                                    \
+      return moved;                                                                                      \
+    }                                                                                                    \
+    pccl_k_move(c, b->batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
+    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                      \
     moved = 1;
 #define PCCL_K_END \
   }                \
