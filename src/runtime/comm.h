@@ -36,6 +36,7 @@ struct polyccl_comm {
   unsigned forks;
   int32_t pid;
   uint64_t timeout_ns;
+  size_t cache_bytes;  /* the last level's */
   size_t buffer_bytes; /* for all slots of a rank's receiving ends */
 
   PCCL_VEC(pccl_end *) ends;

@@ -15,7 +15,6 @@ enum {
   TILE_BYTES = 128 << 10, /* of a step: what passes through L2 at once */
   LEAST_TILE_BYTES = 16 << 10,
   PIPELINE = 4, /* micro-batches worth having before tiles grow beyond the least */
-  STREAM_BYTES = 6 << 20,
   LEAST_REFERENCE_BYTES = 4096
 };
 
@@ -261,9 +260,9 @@ static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_
   p->references = wants_references(plan, &g);
   PCCL_TRY(choose_tile(&g, p));
   p->arithmetic.reduce = comm->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
-  size_t larger = p->bytes[POLYCCL_BUF_INPUT] > p->bytes[POLYCCL_BUF_OUTPUT] ? p->bytes[POLYCCL_BUF_INPUT]
-                                                                             : p->bytes[POLYCCL_BUF_OUTPUT];
-  p->arithmetic.stream = larger >= STREAM_BYTES;
+  /* Once the buffers of all ranks do not fit the last-level cache, results go past it. */
+  size_t all = (p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT]) / 4 * (size_t)comm->ranks;
+  p->arithmetic.stream = all > comm->cache_bytes / 4;
   return fill(comm, &g, p);
 }
 

@@ -8,6 +8,8 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +121,58 @@ static void killed_ranks_are_a_failure(void **state) {
   (void)state;
   assert_int_equal(pccl_launch_processes(3, silent_end, NULL), POLYCCL_ERROR_REMOTE);
   expect_text("aborted the communicator");
+}
+
+typedef struct orphans {
+  polyccl_plan *plan;
+  _Atomic int pid[3];
+} orphans;
+
+static polyccl_result for_ever(polyccl_comm *comm, void *argument) {
+  orphans *o = *(orphans **)argument;
+  int id;
+  polyccl_result result = polyccl_comm_add_plan(comm, o->plan, &id);
+  float in[8] = {0}, out[8];
+  while (result == POLYCCL_SUCCESS) {
+    result = polyccl_run_plan(comm, id, in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM);
+    atomic_store(&o->pid[polyccl_comm_user_rank(comm)], (int)getpid());
+  }
+  return result;
+}
+
+/* Whoever kills the launcher, its ranks go with it. */
+static void ranks_die_with_their_launcher(void **state) {
+  (void)state;
+  orphans *o = mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(o != MAP_FAILED);
+  o->plan = make_ring(3, false, POLYCCL_SIMPLE);
+  pid_t launcher = fork();
+  if (launcher == 0) {
+    _exit(pccl_launch_processes(3, for_ever, &o) == POLYCCL_SUCCESS ? 0 : 1);
+  }
+  double start = now();
+  while (now() - start < 20 &&
+         (atomic_load(&o->pid[0]) == 0 || atomic_load(&o->pid[1]) == 0 || atomic_load(&o->pid[2]) == 0)) {
+    usleep(1000);
+  }
+  assert_int_equal(kill(launcher, SIGKILL), 0);
+  assert_int_equal(waitpid(launcher, NULL, 0), launcher);
+  for (int rank = 0; rank < 3; rank++) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&o->pid[rank]));
+    bool gone = false;
+    while (!gone && now() - start < 30) {
+      FILE *file = fopen(path, "r");
+      gone = file == NULL || fgets(line, sizeof line, file) == NULL || strstr(line, ") Z ") != NULL;
+      if (file != NULL) {
+        fclose(file);
+      }
+      usleep(1000);
+    }
+    assert_true(gone);
+  }
+  polyccl_plan_destroy(o->plan);
+  munmap(o, sizeof *o);
 }
 
 /* Without the launcher's eyes: peers find out by themselves. */
@@ -339,6 +393,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(death_ends_all),
       cmocka_unit_test(stopped_rank_runs_out_of_time),
+      cmocka_unit_test(ranks_die_with_their_launcher),
       cmocka_unit_test(killed_ranks_are_a_failure),
       cmocka_unit_test(death_is_noticed_without_a_launcher),
       cmocka_unit_test(joining_is_checked),
