@@ -1,6 +1,7 @@
 # PolyCCL: `make demo` and `make check` are all that a newcomer needs. CMake does the work; see CMakePresets.json.
 
 BUILD = build/release
+PREFIX = /usr/local
 
 .PHONY: all demo check bench fuzz install format packages packages-check clean
 
@@ -23,8 +24,10 @@ bench: all
 fuzz: packages-check
 	@tests/fuzz/run.sh $(or $(SECONDS_EACH),600)
 
+# Library, headers, command, manual pages, algorithms, Python package; `make install PREFIX=$HOME/.local`.
 install: all
-	cmake --install $(BUILD)
+	cmake --install $(BUILD) --prefix $(PREFIX)
+	@[ "$$(id -u)" != 0 ] || [ -n "$(DESTDIR)" ] || ldconfig
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -8,7 +8,9 @@ install(EXPORT polyccl-targets NAMESPACE polyccl:: FILE polyccl-config.cmake
 write_basic_package_version_file(polyccl-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/polyccl)
+set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH POLYCCL_PC_TO_PREFIX /${pc_folder} /) # from where it lies, so that any --prefix is right
 configure_file(${PROJECT_SOURCE_DIR}/cmake/polyccl.pc.in polyccl.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/polyccl.pc DESTINATION ${pc_folder})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/polyccl DESTINATION lib/python3/dist-packages
         FILES_MATCHING PATTERN *.py)
