@@ -41,7 +41,7 @@ POLYCCL_API polyccl_result polyccl_get_unique_id(polyccl_unique_id *id);
 POLYCCL_API polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_unique_id id, int rank);
 /* One communicator per rank for threads of this process: comms[0 .. ranks - 1]. */
 POLYCCL_API polyccl_result polyccl_comm_init_all(polyccl_comm **comms, int ranks);
-/* Local; NULL is fine. */
+/* Local; NULL is fine, a second time does nothing but log. */
 POLYCCL_API void polyccl_comm_destroy(polyccl_comm *comm);
 /* Ends the running and all later calls of every rank with an error. May be called from any thread. */
 POLYCCL_API void polyccl_comm_abort(polyccl_comm *comm);

@@ -29,6 +29,33 @@ static struct {
   PCCL_VEC(pccl_segment *) segments;
 } offered = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Those not yet destroyed. */
+static struct {
+  pthread_mutex_t lock;
+  polyccl_comm *first;
+} living = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void enter_living(polyccl_comm *comm) {
+  pthread_mutex_lock(&living.lock);
+  comm->next = living.first;
+  living.first = comm;
+  pthread_mutex_unlock(&living.lock);
+}
+
+static bool leave_living(polyccl_comm *comm) {
+  pthread_mutex_lock(&living.lock);
+  polyccl_comm **link = &living.first;
+  while (*link != NULL && *link != comm) {
+    link = &(*link)->next;
+  }
+  bool found = *link != NULL;
+  if (found) {
+    *link = comm->next;
+  }
+  pthread_mutex_unlock(&living.lock);
+  return found;
+}
+
 static atomic_uint forks;
 static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
@@ -267,6 +294,7 @@ polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_un
   }
   withdraw_offer(content.cookie);
   count_cores(made);
+  enter_living(made);
   PCCL_INFO("rank %d of %d joined: process %d, %d cores, kernels %s", rank, ranks, (int)made->pid, made->cores,
             made->kernels->name);
   *comm = made;
@@ -291,6 +319,7 @@ polyccl_result polyccl_comm_init_all(polyccl_comm **comms, int ranks) {
   pccl_segment_release(segment);
   for (int i = 0; i < ranks && result == POLYCCL_SUCCESS; i++) {
     count_cores(comms[i]);
+    enter_living(comms[i]);
   }
   if (result != POLYCCL_SUCCESS) {
     while (--rank >= 0) {
@@ -305,6 +334,11 @@ polyccl_result polyccl_comm_init_all(polyccl_comm **comms, int ranks) {
 
 void polyccl_comm_destroy(polyccl_comm *comm) {
   if (comm == NULL) {
+    return;
+  }
+  if (!leave_living(comm)) {
+    pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_destroy: %p is no communicator, or was destroyed before",
+              (void *)comm);
     return;
   }
   if (comm->forks == atomic_load_explicit(&forks, memory_order_relaxed)) {

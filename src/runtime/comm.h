@@ -26,6 +26,7 @@ typedef struct pccl_view {
 } pccl_view;
 
 struct polyccl_comm {
+  polyccl_comm *next; /* in the list of those not yet destroyed */
   pccl_segment *segment;
   pccl_rank_cell *cell; /* ours */
   const pccl_kernels *kernels;

@@ -283,6 +283,13 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
   return run(comm, p, send, recv);
 }
 
+/* A root below 0 is not "none" here. */
+static polyccl_result call_rooted(polyccl_comm *comm, const void *send, void *recv, request r) {
+  return r.root >= 0 ? call(comm, send, recv, r)
+                     : pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root,
+                                 polyccl_comm_count(comm) - 1);
+}
+
 polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
                                  polyccl_comm *comm) {
   return call(comm, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
@@ -303,20 +310,20 @@ polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, poly
 
 polyccl_result polyccl_broadcast(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                                  polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_reduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
                               int root, polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
+  return call_rooted(comm, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
 }
 
 polyccl_result polyccl_gather(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                               polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                                polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
 }

@@ -380,8 +380,17 @@ static void arguments_are_checked(void **state) {
   assert_int_equal(polyccl_allreduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_AVG, comm), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_allreduce(a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_allgather(a, b, 8, POLYCCL_FLOAT32, comm), POLYCCL_ERROR_UNSUPPORTED);
+  for (int root = -1; root <= 1; root += 2) {
+    assert_int_equal(polyccl_broadcast(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
+    expect_text("is out of range (0 to 0)");
+    assert_int_equal(polyccl_reduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_SUM, root, comm), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_gather(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_scatter(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
+  }
   assert_int_equal(polyccl_mem_free(a), POLYCCL_ERROR_INVALID);
   polyccl_comm_destroy(comm);
+  polyccl_comm_destroy(comm);
+  expect_text("was destroyed before");
   polyccl_comm_destroy(NULL);
   polyccl_plan_destroy(outofplace);
   polyccl_plan_destroy(inplace);
