@@ -259,6 +259,10 @@ void pccl_segment_abort(pccl_segment_header *header, polyccl_result result, cons
 }
 
 polyccl_result pccl_segment_abort_error(pccl_segment_header *header) {
+  /* The writer may have been interrupted, or may have died, in the middle of the notice. */
+  for (int i = 0; i < 1000 && atomic_load_explicit(&header->aborted, memory_order_acquire) != 2; i++) {
+    usleep(100);
+  }
   if (atomic_load_explicit(&header->aborted, memory_order_acquire) != 2) {
     return pccl_fail(POLYCCL_ERROR_REMOTE, "the communicator was aborted");
   }
