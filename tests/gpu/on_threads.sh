@@ -44,13 +44,13 @@ for file in ${ALGORITHMS:-algorithms/*.lua}; do
       [ $order = connection ] || policy=(--policy state --topology fully:4)
       what="$name, $protocol, $order"
       "$build/polyccl" compile "$file" "${size[@]}" -p protocol=$protocol "${policy[@]}" -o "$work/plan"
-      one "$what, interpreted" --counts 1,13,4001 --slot 4096 --calls 2 "$work/interpreter.so" "$work/plan"
+      one "$what, interpreted" --counts 13,4001 --slot 4096 --calls 1 "$work/interpreter.so" "$work/plan"
       number=$((combination++ % 8))
       case $name in allreduce_ring | allreduce_hierarchical | alltoall_two_step) number=0 ;; esac
       if [ -n "${ALL:-}" ] || [ $number = 0 ] || [ $number = 5 ] ; then
         "$build/polyccl" build "$work/plan" --target cuda -o "$work/plan.cu"
         image "$work/plan.cu" "$work/plan.so"
-        one "$what, generated" --counts 1,13,4001 --slot 4096 --calls 3 "$work/plan.so" "$work/plan"
+        one "$what, generated" --counts 1,13,4001 --slot 4096 --calls 2 "$work/plan.so" "$work/plan"
       fi
     done
   done
