@@ -2,15 +2,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <polyccl/compile.h>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "compile.h"
 #include "option.h"
 #include "output.h"
 #include "plan/plan.h"
 #include "program_args.h"
+#include "sizes.h"
 #include "tools.h"
 
 typedef struct compile_args {
@@ -20,6 +22,8 @@ typedef struct compile_args {
   polyccl_format format;
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
+  bool set, timings;
+  pccl_sizes sizes; /* min 0: not given */
 } compile_args;
 
 static const char *const format_names[] = {
@@ -58,15 +62,16 @@ static int parse_number(const char *option, const char *word, int most, int *num
   return PCCL_EXIT_OK;
 }
 
-/* What policy "state" wants to know; -1: none of these. */
+/* How to compile; -1: none of these. */
 static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
-  static const char *const policies[] = {"connection", "state", NULL};
+  static const char *const policies[] = {"connection", "state", "set", NULL};
   static const char *const schedules[] = {"hpds", "round-robin", "best", NULL};
   const char *value;
   int number = 0, status = -1;
   if ((value = pccl_tool_value("--policy", argc, argv, i)) != NULL) {
     status = parse_word("policy", value, policies, &number);
-    args->options.policy = (polyccl_policy)number;
+    args->set = number == 2;
+    args->options.policy = args->set ? POLYCCL_POLICY_CONNECTION : (polyccl_policy)number;
   } else if ((value = pccl_tool_value("--schedule", argc, argv, i)) != NULL) {
     status = parse_word("schedule", value, schedules, &number);
     args->options.schedule = (polyccl_schedule)number;
@@ -76,11 +81,14 @@ static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
   } else if ((value = pccl_tool_value("--max-tb", argc, argv, i)) != NULL) {
     status = parse_number("--max-tb", value, 65535, &args->options.max_tbs);
   } else if ((value = pccl_tool_value("--size", argc, argv, i)) != NULL) {
-    uint64_t bytes;
-    if (!pccl_parse_size(value, &bytes)) {
-      return pccl_tool_usage("compile", "--size wants a number such as 64m, not \"%s\"", value);
+    if (!pccl_sizes_parse(value, &args->sizes) || args->sizes.min == 0) {
+      return pccl_tool_usage("compile", "--size wants %s, not \"%s\"", PCCL_SIZES_WANTED, value);
     }
-    args->options.bytes = bytes;
+    status = PCCL_EXIT_OK;
+  } else if ((value = pccl_tool_value("--instances", argc, argv, i)) != NULL) {
+    status = parse_number("--instances", value, 65536, &args->options.instances);
+  } else if (strcmp(argv[*i], "--no-fusion") == 0) {
+    args->options.no_fusion = true;
     status = PCCL_EXIT_OK;
   } else if ((value = pccl_tool_value("--seconds", argc, argv, i)) != NULL) {
     status = parse_number("--seconds", value, 3600, &number);
@@ -113,6 +121,8 @@ static int parse(compile_args *args, int argc, char **argv) {
         return pccl_tool_usage("compile", "-o wants a file");
       }
       args->output = value;
+    } else if (strcmp(argv[i], "--timings") == 0) {
+      args->timings = true;
     } else if (strcmp(argv[i], "--in-place") == 0) {
       args->options.placement = POLYCCL_IN_PLACE;
       args->tuned = true;
@@ -125,6 +135,13 @@ static int parse(compile_args *args, int argc, char **argv) {
       return pccl_tool_usage("compile", "%s", error);
     }
   }
+  if (args->set && args->output == NULL) {
+    return pccl_tool_usage("compile", "policy set wants a folder (-o FOLDER)");
+  }
+  if (args->sizes.min != args->sizes.max && !args->set) {
+    return pccl_tool_usage("compile", "a range of sizes is for policy set");
+  }
+  args->options.bytes = args->sizes.min;
   return args->program.path != NULL
              ? PCCL_EXIT_OK
              : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
@@ -167,6 +184,41 @@ static polyccl_result program_of_plan(const char *path, polyccl_program **progra
   return result;
 }
 
+static int compile_program(const compile_args *args, const polyccl_program *program, double load) {
+  polyccl_plan *plan = NULL;
+  polyccl_topology *topology = NULL;
+  polyccl_compile_options options = args->options;
+  polyccl_compile_times times;
+  polyccl_result result = POLYCCL_SUCCESS;
+  options.times = args->timings ? &times : NULL;
+  if (args->topology != NULL) {
+    result = polyccl_topology_open(args->topology, &topology);
+    options.topology = topology;
+  }
+  int status = PCCL_EXIT_OK;
+  if (result == POLYCCL_SUCCESS && args->set) {
+    uint64_t min = args->sizes.min > 0 ? args->sizes.min : 1 << 10;
+    uint64_t max = args->sizes.min > 0 ? args->sizes.max : 1 << 30;
+    options.times = NULL;
+    status = pccl_compile_set(program, &options, min, max, args->output);
+  } else if (result == POLYCCL_SUCCESS) {
+    result = polyccl_compile(program, &options, &plan);
+  }
+  polyccl_topology_destroy(topology);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  if (plan == NULL) {
+    return status;
+  }
+  status = write_out(plan, args);
+  polyccl_plan_destroy(plan);
+  if (args->timings) {
+    pccl_compile_print_times(&times, load);
+  }
+  return status;
+}
+
 static int compile(const compile_args *args) {
   bool is_plan;
   polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
@@ -179,29 +231,18 @@ static int compile(const compile_args *args) {
   if (is_plan && !args->tuned) {
     return convert(args);
   }
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
   polyccl_program *program = NULL;
   result = is_plan ? program_of_plan(args->program.path, &program)
                    : polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }
-  polyccl_plan *plan = NULL;
-  polyccl_topology *topology = NULL;
-  polyccl_compile_options options = args->options;
-  if (args->topology != NULL) {
-    result = polyccl_topology_open(args->topology, &topology);
-    options.topology = topology;
-  }
-  if (result == POLYCCL_SUCCESS) {
-    result = polyccl_compile(program, &options, &plan);
-  }
-  polyccl_topology_destroy(topology);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  double load = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
+  int status = compile_program(args, program, load);
   polyccl_program_destroy(program);
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_tool_failed("compile", result);
-  }
-  int status = write_out(plan, args);
-  polyccl_plan_destroy(plan);
   return status;
 }
 

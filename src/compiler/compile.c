@@ -44,9 +44,20 @@ static polyccl_result check_dump_name(const polyccl_compile_options *options) {
                    options->dump);
 }
 
+static void note_pass(const pccl_ir *ir, int number, double *since) {
+  if (ir->times != NULL) {
+    double *to = strcmp(passes[number].name, "block") == 0  ? &ir->times->allocate
+                 : strcmp(passes[number].name, "wait") == 0 ? &ir->times->wait
+                                                          : &ir->times->schedule;
+    *to += pccl_seconds_since(since);
+  }
+}
+
 polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options *options) {
+  double at = pccl_seconds();
   for (int i = 0; i < PASSES; i++) {
     PCCL_TRY(passes[i].run(ir));
+    note_pass(ir, i, &at);
     if (CHECK_EACH_PASS) {
       PCCL_TRY(pccl_ir_check(ir, passes[i].name));
     }
@@ -56,11 +67,13 @@ polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options
 }
 
 static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
+  double at = pccl_seconds();
   if (options->policy == POLYCCL_POLICY_STATE) {
     PCCL_TRY(pccl_state_check(ir, options));
   }
   if (options->policy == POLYCCL_POLICY_STATE && options->schedule == POLYCCL_SCHEDULE_BEST) {
     PCCL_TRY(pccl_state_search(ir, options));
+    PCCL_LAP(ir, &at, schedule);
     dump_after(ir, "schedule", options);
     return POLYCCL_SUCCESS;
   }
@@ -68,6 +81,7 @@ static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *opt
   dump_after(ir, "refine", options);
   PCCL_TRY(pccl_pass_lower(ir));
   dump_after(ir, "lower", options);
+  PCCL_LAP(ir, &at, lower);
   if (options->policy == POLYCCL_POLICY_CONNECTION) {
     return pccl_connection_passes(ir, options);
   }
@@ -85,6 +99,28 @@ static polyccl_result prove(polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
+static polyccl_result compile(const polyccl_program *program, const polyccl_compile_options *options, pccl_ir *ir,
+                              polyccl_plan **plan) {
+  polyccl_plan *made = NULL;
+  double at = pccl_seconds();
+  if (!options->no_verify) {
+    PCCL_TRY(polyccl_program_check(program, NULL));
+    PCCL_LAP(ir, &at, check);
+  }
+  PCCL_TRY(run_passes(ir, options));
+  at = pccl_seconds();
+  PCCL_TRY(pccl_pass_emit(ir, &made));
+  PCCL_LAP(ir, &at, emit);
+  polyccl_result result = options->no_verify ? POLYCCL_SUCCESS : prove(made);
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_plan_destroy(made);
+    return result;
+  }
+  PCCL_LAP(ir, &at, verify);
+  *plan = made;
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_compile_options *options,
                                polyccl_plan **plan) {
   static const polyccl_compile_options defaults;
@@ -93,25 +129,17 @@ polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_com
   if (program->parallel.len > 1) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a parallelize scope is still open", program->name);
   }
-  if (!options->no_verify) {
-    PCCL_TRY(polyccl_program_check(program, NULL));
+  if (options->instances < 0 || options->instances > POLYCCL_MAX_CHUNKS) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%d instances are out of range (1 to %d)", options->instances,
+                     POLYCCL_MAX_CHUNKS);
   }
-  pccl_ir ir = pccl_ir_of(program, 0);
-  polyccl_plan *made = NULL;
-  polyccl_result result = run_passes(&ir, options);
-  if (result == POLYCCL_SUCCESS) {
-    result = pccl_pass_emit(&ir, &made);
+  if (options->times != NULL) {
+    *options->times = (polyccl_compile_times){0};
   }
+  pccl_ir ir = pccl_ir_of(program, options->instances);
+  ir.no_fusion = options->no_fusion;
+  ir.times = options->times;
+  polyccl_result result = compile(program, options, &ir, plan);
   pccl_ir_free(&ir);
-  if (result == POLYCCL_SUCCESS && !options->no_verify) {
-    result = prove(made);
-    if (result != POLYCCL_SUCCESS) {
-      polyccl_plan_destroy(made);
-    }
-  }
-  if (result != POLYCCL_SUCCESS) {
-    return result;
-  }
-  *plan = made;
-  return POLYCCL_SUCCESS;
+  return result;
 }

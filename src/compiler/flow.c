@@ -219,6 +219,10 @@ static void estimate(pccl_flows *flows, pccl_flow *flow) {
     double own = pccl_ops[node->op].reduces && device->reduce_bandwidth < model->copy_bandwidth
                      ? device->reduce_bandwidth
                      : model->copy_bandwidth;
+    if (pccl_ops[node->op].receives && node->to >= 0 && device->forward_bandwidth > 0 &&
+        device->forward_bandwidth < own) {
+      own = device->forward_bandwidth;
+    }
     rate = own < rate ? own : rate;
     step = model->step_cost > step ? model->step_cost : step;
     double here = h + 1 < flow->hops ? model->latency : 0;

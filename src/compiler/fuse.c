@@ -151,7 +151,7 @@ polyccl_result pccl_pass_fuse(pccl_ir *ir) {
       ir->into[i] = (int32_t)i;
       best[i] = -1;
     }
-    if (!ir->program->config.no_fusion) {
+    if (!ir->program->config.no_fusion && !ir->no_fusion) {
       choose(ir, best);
       fuse_all(ir, best, &t);
     }

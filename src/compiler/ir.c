@@ -1,5 +1,7 @@
 #include "compiler/ir.h"
 
+#include <time.h>
+
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,6 +10,18 @@ pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
   int32_t wish = program->config.instances, used = instances > 0 ? instances : wish;
   return (pccl_ir){
       .program = program, .instances = used, .refine = program->refine / wish * used, .spec = program->spec};
+}
+
+double pccl_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double pccl_seconds_since(double *since) {
+  double now = pccl_seconds(), passed = now - *since;
+  *since = now;
+  return passed;
 }
 
 void pccl_ir_free(pccl_ir *ir) {

@@ -61,8 +61,9 @@ typedef struct pccl_ir {
   int32_t refine;            /* parts that every chunk is cut into: instances x the scopes' common factor */
   int32_t lanes;             /* instances x scope parts, at most */
   int32_t most_hops;         /* of a fused chain; 0: no bound */
-  int32_t *scratch;          /* [ranks] chunks of scratch */
-  size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
+  bool no_fusion;
+  int32_t *scratch;   /* [ranks] chunks of scratch */
+  size_t *first_slot; /* [ranks + 1] slots: cells of user memory, then scratch */
   PCCL_VEC(pccl_move) moves;
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
@@ -72,8 +73,15 @@ typedef struct pccl_ir {
   polyccl_loop_order loop;
   PCCL_VEC(int32_t) order; /* all nodes that are left, in the global order */
   PCCL_VEC(polyccl_wait) waits;
-  int32_t *tbs; /* [ranks] thread blocks */
+  int32_t *tbs;                 /* [ranks] thread blocks */
+  polyccl_compile_times *times; /* NULL, or where passes note what they took */
 } pccl_ir;
+
+/* Adds the seconds since `*since` to *to and moves `*since` to now; nothing without times. */
+#define PCCL_LAP(ir, since, phase) \
+  ((ir)->times != NULL ? (void)((ir)->times->phase += pccl_seconds_since(since)) : (void)0)
+double pccl_seconds_since(double *since);
+double pccl_seconds(void);
 
 /* An empty IR of the program; instances 0: as many as it wishes. */
 pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances);

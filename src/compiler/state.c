@@ -5,11 +5,17 @@
 polyccl_result pccl_state_try(const pccl_tasks *tasks, polyccl_schedule schedule, const pccl_schedule_rule *rule,
                               bool directions) {
   pccl_pipeline pipeline;
+  double at = pccl_seconds();
   PCCL_TRY(schedule == POLYCCL_SCHEDULE_ROUND_ROBIN ? pccl_schedule_round_robin(tasks, rule, &pipeline)
                                                     : pccl_schedule_hpds(tasks, rule, &pipeline));
+  PCCL_LAP(tasks->ir, &at, schedule);
   polyccl_result result = pccl_pass_allocate(tasks, &pipeline, directions);
   pccl_pipeline_free(&pipeline);
-  return result == POLYCCL_SUCCESS ? pccl_pass_wait(tasks->ir) : result;
+  PCCL_TRY(result);
+  PCCL_LAP(tasks->ir, &at, allocate);
+  PCCL_TRY(pccl_pass_wait(tasks->ir));
+  PCCL_LAP(tasks->ir, &at, wait);
+  return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_state_check(const pccl_ir *ir, const polyccl_compile_options *options) {
@@ -30,7 +36,9 @@ polyccl_result pccl_state_check(const pccl_ir *ir, const polyccl_compile_options
 polyccl_result pccl_state_once(pccl_ir *ir, const polyccl_compile_options *options) {
   pccl_tasks tasks;
   pccl_schedule_rule rule = {.max_tbs = options->max_tbs};
+  double at = pccl_seconds();
   polyccl_result result = pccl_tasks_build(ir, options->topology, &tasks);
+  PCCL_LAP(ir, &at, schedule);
   if (result == POLYCCL_SUCCESS) {
     result = pccl_state_try(&tasks, options->schedule, &rule, options->max_tbs == 0);
   }

@@ -1,0 +1,252 @@
+/* A set of plans for one program, each for a range of sizes: which is quickest changes with the size (fused and
+ * micro-batch after micro-batch where latency counts, task after task where links must be full). Candidates of several
+ * kinds are simulated over the sizes; what is never chosen is dropped, neighbours with the same plan become one range.
+ *
+ * At each size the quickest is taken, of those within a hundredth the one with fewest thread blocks. The plan of the
+ * size before stays where it is nearly as quick, and never where the program's plain plan (policy "connection", as
+ * written) is quicker. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <polyccl/compile.h>
+#include <polyccl/simulator.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "compiler/state.h"
+
+enum { MOST_INSTANCES = 16, BEST_STEP = 16 };
+
+static const double slack = 1.01;        /* as quick */
+static const double inertia = 1.03;      /* not worth another plan */
+static const double hopeless = 3;        /* so much slower than the best at one size: not tried at the next two */
+static const double best_from = 1 << 18; /* below, there is nothing for a schedule to fill */
+
+typedef struct candidate {
+  polyccl_plan *plan;
+  int32_t tbs;
+  double *time; /* [sizes] us, INFINITY: not tried */
+} candidate;
+
+typedef struct set {
+  const polyccl_program *program;
+  polyccl_compile_options options;
+  PCCL_VEC(candidate) candidate;
+  PCCL_VEC(uint64_t) size;
+  int32_t *chosen; /* [sizes] */
+} set;
+
+static int32_t most_tbs(const polyccl_plan *plan) {
+  int32_t most = 0;
+  for (int rank = 0; rank < plan->ranks; rank++) {
+    most = plan->rank[rank].tbs > most ? plan->rank[rank].tbs : most;
+  }
+  return most;
+}
+
+/* A candidate that does not compile (the author's thread blocks in more instances) or needs too many thread blocks is
+ * none; the plain one must compile. */
+static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) {
+  polyccl_plan *plan = NULL;
+  polyccl_result result = polyccl_compile(s->program, how, &plan);
+  if (result != POLYCCL_SUCCESS) {
+    bool optional = result == POLYCCL_ERROR_INVALID || result == POLYCCL_ERROR_LIMIT;
+    return optional && s->candidate.len > 0 ? POLYCCL_SUCCESS : result;
+  }
+  const polyccl_topology *t = how->topology;
+  int32_t tbs = most_tbs(plan), device = t->model[t->rank[0].model].max_thread_blocks;
+  if ((how->max_tbs > 0 && tbs > how->max_tbs) || tbs > device) {
+    polyccl_plan_destroy(plan);
+    return POLYCCL_SUCCESS;
+  }
+  candidate c = {.plan = plan, .tbs = tbs, .time = pccl_array(s->size.len, sizeof *c.time)};
+  if (c.time == NULL || !pccl_vec_push(&s->candidate, c)) {
+    polyccl_plan_destroy(plan);
+    free(c.time);
+    return pccl_no_memory("plans");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result make_candidates(set *s, uint64_t max_bytes) {
+  int32_t wish = s->program->config.instances;
+  for (int32_t cut = 1; cut <= MOST_INSTANCES; cut *= 2) {
+    polyccl_compile_options how = s->options;
+    how.policy = POLYCCL_POLICY_CONNECTION;
+    how.instances = cut * wish;
+    PCCL_TRY(add_candidate(s, &how));
+  }
+  polyccl_compile_options how = s->options;
+  how.policy = POLYCCL_POLICY_STATE;
+  how.schedule = POLYCCL_SCHEDULE_HPDS;
+  PCCL_TRY(add_candidate(s, &how));
+  how.schedule = POLYCCL_SCHEDULE_BEST;
+  for (double bytes = (double)max_bytes; bytes >= best_from; bytes /= BEST_STEP) {
+    how.bytes = (uint64_t)bytes;
+    PCCL_TRY(add_candidate(s, &how));
+  }
+  return s->candidate.len > 0
+             ? POLYCCL_SUCCESS
+             : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: no plan has so few thread blocks", s->program->name);
+}
+
+static polyccl_result time_at(set *s, candidate *c, size_t size) {
+  polyccl_sim_options how = POLYCCL_SIM_DEFAULTS;
+  polyccl_simulation *simulation = NULL;
+  how.bytes = s->size.data[size];
+  PCCL_TRY(polyccl_simulate(c->plan, s->options.topology, &how, &simulation));
+  c->time[size] = simulation->time;
+  polyccl_simulation_destroy(simulation);
+  return POLYCCL_SUCCESS;
+}
+
+static bool is_hopeless(const set *s, const candidate *c, size_t size) {
+  if (c == s->candidate.data || size < 2) {
+    return false;
+  }
+  for (size_t i = size - 2; i < size; i++) {
+    double best = s->candidate.data[s->chosen[i]].time[i];
+    if (!(c->time[i] > hopeless * best) || isinf(c->time[i])) {
+      return false; /* after two sizes without a try there is one again */
+    }
+  }
+  return true;
+}
+
+static polyccl_result choose(set *s, size_t size) {
+  double best = INFINITY;
+  for (size_t i = 0; i < s->candidate.len; i++) {
+    candidate *c = &s->candidate.data[i];
+    c->time[size] = INFINITY;
+    if (!is_hopeless(s, c, size)) {
+      PCCL_TRY(time_at(s, c, size));
+    }
+    best = c->time[size] < best ? c->time[size] : best;
+  }
+  double plain = s->candidate.data[0].time[size];
+  int32_t chosen = -1;
+  for (size_t i = 0; i < s->candidate.len; i++) {
+    const candidate *c = &s->candidate.data[i], *other = chosen >= 0 ? &s->candidate.data[chosen] : NULL;
+    if (c->time[size] > best * slack || c->time[size] > plain) {
+      continue;
+    }
+    if (other == NULL || c->tbs < other->tbs || (c->tbs == other->tbs && c->time[size] < other->time[size])) {
+      chosen = (int32_t)i;
+    }
+  }
+  if (size > 0) {
+    double stay = s->candidate.data[s->chosen[size - 1]].time[size];
+    if (stay <= best * inertia && stay <= plain) {
+      chosen = s->chosen[size - 1];
+    }
+  }
+  s->chosen[size] = chosen;
+  return POLYCCL_SUCCESS;
+}
+
+/* The plans in use, each once per range, with its bytes; the candidate keeps no plan that was handed out. A plan of two
+ * ranges apart is copied by writing and reading it. */
+static polyccl_result copy_plan(const polyccl_plan *plan, polyccl_plan **copy) {
+  char *text = NULL;
+  size_t length = 0;
+  FILE *memory = open_memstream(&text, &length);
+  if (memory == NULL) {
+    return pccl_no_memory("a plan");
+  }
+  polyccl_result result = polyccl_plan_write(plan, POLYCCL_FORMAT_PLAN, memory);
+  if (fclose(memory) != 0 && result == POLYCCL_SUCCESS) {
+    result = pccl_no_memory("a plan");
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_plan_parse(plan->name, text, length, copy);
+  }
+  free(text);
+  return result;
+}
+
+static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
+  size_t sizes = s->size.len;
+  made->plan = pccl_zeroed(sizes, sizeof *made->plan);
+  if (made->plan == NULL) {
+    return pccl_no_memory("plans");
+  }
+  uint64_t from = 0;
+  for (size_t i = 0; i < sizes; i++) {
+    if (i + 1 < sizes && s->chosen[i + 1] == s->chosen[i]) {
+      continue;
+    }
+    polyccl_plan *plan;
+    PCCL_TRY(copy_plan(s->candidate.data[s->chosen[i]].plan, &plan));
+    made->plan[made->plans++] = plan;
+    plan->min_bytes = from;
+    /* Half way, on the scale of logarithms. */
+    plan->max_bytes = i + 1 < sizes ? (uint64_t)sqrt((double)s->size.data[i] * (double)s->size.data[i + 1]) : 0;
+    from = plan->max_bytes + 1;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_options(const polyccl_compile_options *options, const polyccl_program *program,
+                                    uint64_t min_bytes, uint64_t max_bytes) {
+  pccl_ir ir = pccl_ir_of(program, 0);
+  PCCL_TRY(pccl_state_check(&ir, options));
+  if (min_bytes == 0 || min_bytes > max_bytes || max_bytes > (uint64_t)1 << 40) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a set is for sizes from 1 byte to 1 TiB, the smaller first");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set *made) {
+  for (uint64_t bytes = min_bytes; bytes <= max_bytes; bytes *= 2) {
+    if (!pccl_vec_push(&s->size, bytes)) {
+      return pccl_no_memory("sizes");
+    }
+  }
+  s->chosen = pccl_array(s->size.len, sizeof *s->chosen);
+  if (s->chosen == NULL) {
+    return pccl_no_memory("sizes");
+  }
+  PCCL_TRY(make_candidates(s, max_bytes));
+  for (size_t i = 0; i < s->size.len; i++) {
+    PCCL_TRY(choose(s, i));
+    const candidate *c = &s->candidate.data[s->chosen[i]];
+    PCCL_INFO("%s at %llu bytes: candidate %d of %zu, %.1f us with %d thread blocks (plain: %.1f us)", s->program->name,
+              (unsigned long long)s->size.data[i], s->chosen[i], s->candidate.len, c->time[i], c->tbs,
+              s->candidate.data[0].time[i]);
+  }
+  return hand_out(s, made);
+}
+
+polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl_compile_options *options,
+                                   uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set **plans) {
+  static const polyccl_compile_options defaults;
+  set s = {.program = program, .options = options != NULL ? *options : defaults};
+  PCCL_TRY(check_options(&s.options, program, min_bytes, max_bytes));
+  polyccl_plan_set *made = pccl_zeroed(1, sizeof *made);
+  polyccl_result result = made != NULL ? run(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");
+  for (size_t i = 0; i < s.candidate.len; i++) {
+    polyccl_plan_destroy(s.candidate.data[i].plan);
+    free(s.candidate.data[i].time);
+  }
+  pccl_vec_free(&s.candidate);
+  pccl_vec_free(&s.size);
+  free(s.chosen);
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_plan_set_destroy(made);
+    return result;
+  }
+  *plans = made;
+  return POLYCCL_SUCCESS;
+}
+
+void polyccl_plan_set_destroy(polyccl_plan_set *plans) {
+  if (plans != NULL) {
+    for (size_t i = 0; i < plans->plans; i++) {
+      polyccl_plan_destroy(plans->plan[i]);
+    }
+    free(plans->plan);
+    free(plans);
+  }
+}
