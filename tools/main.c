@@ -37,14 +37,19 @@ static const tool tools[] = {
      "  -o FILE                        instead of standard output\n"
      "  --format plan|xml|azure        plan text (default), MSCCL XML, or the Azure executor's XML\n"
      "  --in-place, --out-of-place     for one buffer or two, whatever the program was written for\n"
-     "  --policy connection|state      thread blocks and channels as MSCCLang (default), or scheduled as ResCCL\n"
+     "  --policy connection|state|set  thread blocks and channels as MSCCLang (default), or scheduled as ResCCL, or\n"
+     "                                 what is best where as a folder (-o) of plans for ranges of sizes\n"
+     "  --instances N                  copies of the program, each on its part of the data\n"
+     "  --no-fusion                    policy connection: receives and sends stay apart\n"
+     "  --timings                      seconds by phase and peak memory, on standard error\n"
      "  --dump PASS                    the intermediate form after a pass, on standard error\n\n"
-     "With policy state:\n"
+     "With policies state and set:\n"
      "  --topology MACHINE|FILE        the machine whose links are shared out (polyccl topology --list)\n"
      "  --schedule hpds|round-robin|best\n"
      "                                 the order of tasks; best searches with the simulator as judge\n"
      "  --max-tb N                     most thread blocks on a rank\n"
-     "  --size SIZE, --seconds N       schedule best: the size to be best at, and time for the search\n"},
+     "  --size SIZE, --seconds N       schedule best: the size to be best at, and time for the search\n"
+     "  --size MIN:MAX                 policy set: the sizes that count (1k:1g)\n"},
     {"export", "PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE",
      "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export, NULL},
     {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info, ""},
