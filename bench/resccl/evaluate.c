@@ -118,19 +118,24 @@ static bool compile(const bench *b, const polyccl_compile_options *how, polyccl_
   return true;
 }
 
+/* `strong`: the four largest numbers of instances that the device can hold, fused and not, with the device's FIFO slots
+ * and with more. */
 static void add_connections(const bench *b, bool strong, variants *v) {
-  static const int instances[] = {1, 2, 4, 8, 16, 24};
-  enum { DEEP = 8 };
+  static const int plain[] = {1, 2, 4, 8}, strongest[] = {24, 16, 8, 4, 2, 1};
+  enum { PLAIN = 4, STRONGEST = 6, KEPT = 4, DEEP = 8 };
   for (int unfused = 0; unfused <= (strong ? 1 : 0); unfused++) {
-    for (int i = strong ? 2 : 0; i < (strong ? 6 : 4); i++) {
-      polyccl_compile_options how = {.instances = instances[i], .no_fusion = unfused == 1};
+    int kept = 0;
+    for (int i = 0; i < (strong ? STRONGEST : PLAIN) && kept < KEPT; i++) {
+      int instances = strong ? strongest[i] : plain[i];
+      polyccl_compile_options how = {.instances = instances, .no_fusion = unfused == 1};
       polyccl_plan *plan;
-      for (int depth = 0; compile(b, &how, &plan) && depth <= (strong ? DEEP : 0); depth += DEEP) {
-        if (depth > 0) {
-          polyccl_plan_destroy(plan);
-          plan = v->data[v->len - 1].plan;
-        }
-        (void)pccl_vec_push(v, (variant){plan, instances[i], depth, unfused == 1});
+      if (!compile(b, &how, &plan)) {
+        continue;
+      }
+      kept++;
+      (void)pccl_vec_push(v, (variant){plan, instances, 0, unfused == 1});
+      if (strong) {
+        (void)pccl_vec_push(v, (variant){plan, instances, DEEP, unfused == 1});
       }
     }
   }
@@ -210,7 +215,7 @@ static polyccl_result run_best(const bench *b, int most, int from, const double 
   if (most > 0) {
     snprintf(name, sizeof name, "best@%d", most);
   }
-  for (int i = from; i < TUNED; i++) {
+  for (int i = from; i < (most > 0 ? from + 1 : SIZES); i++) {
     polyccl_compile_options how = {.policy = POLYCCL_POLICY_STATE,
                                    .schedule = POLYCCL_SCHEDULE_BEST,
                                    .topology = b->topology,
@@ -219,15 +224,12 @@ static polyccl_result run_best(const bench *b, int most, int from, const double 
                                    .seconds = b->e->seconds};
     polyccl_plan *plan = NULL;
     PCCL_TRY(polyccl_compile(b->program, &how, &plan));
-    polyccl_result status = POLYCCL_SUCCESS;
-    for (int k = i; k < (i + 1 == TUNED && most == 0 ? SIZES : i + 1) && status == POLYCCL_SUCCESS; k++) {
-      result r;
-      status = simulate(b, plan, sizes[k], 0, &r);
-      if (status == POLYCCL_SUCCESS) {
-        snprintf(r.how, sizeof r.how, "%s, %d chunks", plan->order == POLYCCL_TASK_MAJOR ? "task-major" : "batch-major",
-                 plan->chunks);
-        print(b, sizes[k], name, &r, most > 0 ? bounded : bound[k]);
-      }
+    result r;
+    polyccl_result status = simulate(b, plan, sizes[i], 0, &r);
+    if (status == POLYCCL_SUCCESS) {
+      snprintf(r.how, sizeof r.how, "%s, %d chunks", plan->order == POLYCCL_TASK_MAJOR ? "task-major" : "batch-major",
+               plan->chunks);
+      print(b, sizes[i], name, &r, most > 0 ? bounded : bound[i]);
     }
     polyccl_plan_destroy(plan);
     PCCL_TRY(status);

@@ -178,9 +178,14 @@ def bars(rows, machine, cases, path):
     policies = (("strong", "#9aa5b1"), ("rr", "#d9a441"), ("hpds", "#4f8a8b"), ("best", "#1f4e79"))
     shown = [c for c in cases if (machine, c, LARGE, "best") in rows]
     left, top, row_height, bar, width = 190, 46, 62, 12, 560
-    value = lambda c, p: rows[(machine, c, LARGE, "msccl")].time / rows[(machine, c, LARGE, p)].time
+    def value(case, policy):
+        row = rows.get((machine, case, LARGE, policy))
+        return rows[(machine, case, LARGE, "msccl")].time / row.time if row is not None else 0
+
     most = max(2.0, max(value(c, p) for c in shown for p, _ in policies) * 1.05)
-    x = lambda v: left + v / most * width
+    def x(v):
+        return left + v / most * width
+
     height = top + row_height * len(shown) + 34
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{height}" '
            f'font-family="sans-serif" font-size="12">',
@@ -194,6 +199,8 @@ def bars(rows, machine, cases, path):
         out.append(f'<text x="{left - 8}" y="{y + 30}" text-anchor="end">{case}</text>')
         for i, (policy, colour) in enumerate(policies):
             v = value(case, policy)
+            if v == 0:
+                continue
             out.append(f'<rect x="{left}" y="{y + 4 + i * bar}" width="{x(v) - left:.1f}" height="{bar - 2}" fill="{colour}"/>')
             out.append(f'<text x="{x(v) + 4:.1f}" y="{y + 13 + i * bar}" font-size="10">{v:.2f}</text>')
     out.append(f'<line x1="{x(1):.1f}" y1="{top}" x2="{x(1):.1f}" y2="{height - 30}" stroke="#444" stroke-dasharray="3 3"/>')

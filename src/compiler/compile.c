@@ -48,7 +48,7 @@ static void note_pass(const pccl_ir *ir, int number, double *since) {
   if (ir->times != NULL) {
     double *to = strcmp(passes[number].name, "block") == 0  ? &ir->times->allocate
                  : strcmp(passes[number].name, "wait") == 0 ? &ir->times->wait
-                                                          : &ir->times->schedule;
+                                                            : &ir->times->schedule;
     *to += pccl_seconds_since(since);
   }
 }

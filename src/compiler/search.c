@@ -28,7 +28,7 @@ static const double executions_per_second = 1.5e6;
 /* Slower by so much is as good, with fewer thread blocks. */
 static const double slack = 1.01;
 
-enum { MOST_NODES = 1 << 20, MOST_CUT = 32, MOST_TBS = 48 };
+enum { MOST_NODES = 1 << 20, MOST_CUT = 64, MOST_TBS = 48 };
 
 /* Chains of any length that end at scarce links. */
 enum { APART = -1 };
@@ -52,8 +52,8 @@ typedef struct search {
   const polyccl_program *program;
   const polyccl_compile_options *options;
   uint64_t bytes;
-  int32_t wish; /* instances of the program as given */
-  int32_t most_tbs;
+  int32_t wish;                 /* instances of the program as given */
+  int32_t most_tbs, device_tbs; /* to offer; resident at once */
   /* The bench: the IR of the trial at hand, with what its kind needs. */
   pccl_ir ir;
   pccl_tasks tasks;
@@ -179,7 +179,7 @@ static polyccl_result try(search *s, trial t, bool *fits) {
     t.tbs = s->ir.tbs[rank] > t.tbs ? s->ir.tbs[rank] : t.tbs;
   }
   bool allowed = s->options->max_tbs == 0 || t.tbs <= s->options->max_tbs;
-  if (s->trials.len > 0 && (!allowed || t.tbs > s->most_tbs)) {
+  if (s->trials.len > 0 && (!allowed || t.tbs > s->device_tbs)) {
     *fits = false;
     return POLYCCL_SUCCESS;
   }
@@ -443,6 +443,7 @@ polyccl_result pccl_state_search(pccl_ir *ir, const polyccl_compile_options *opt
               .wish = options->instances > 0 ? options->instances : ir->program->config.instances,
               .bytes = options->bytes > 0 ? options->bytes : (uint64_t)64 << 20,
               .most_tbs = most < MOST_TBS ? most : MOST_TBS,
+              .device_tbs = most,
               .budget = seconds * executions_per_second};
   polyccl_result result = run(&s, ir);
   drop_bench(&s);
