@@ -90,9 +90,12 @@ class CompileOptions(Structure):
         ("max_tbs", c_int),
         ("bytes", c_uint64),
         ("seconds", c_double),
+        ("instances", c_int),
+        ("no_fusion", c_bool),
         ("dump", c_char_p),
         ("dump_to", c_void_p),
         ("no_verify", c_bool),
+        ("times", c_void_p),
     ]
 
 

@@ -283,12 +283,13 @@ class Program:
         return Summary(*(getattr(summary, name) for name in Summary._fields))
 
     def compile(self, *, inplace=None, verify=True, policy="connection", topology=None, schedule="hpds", max_tbs=0,
-                bytes=0, seconds=0):
+                bytes=0, seconds=0, instances=0):
         """The plan. inplace True or False asks for a placement other than the program's own.
 
         policy "connection" (MSCCLang) or "state" (ResCCL), which needs a topology (default: the program's), by name,
         file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in
-        `seconds`), at most max_tbs thread blocks on a rank.
+        `seconds`), at most max_tbs thread blocks on a rank. instances: copies of the program, each on its part of the
+        data, instead of its own number.
         """
         self._finish()
         topology = self.topology if topology is None else topology
@@ -302,6 +303,7 @@ class Program:
             max_tbs=_number(max_tbs, "max_tbs"),
             bytes=_number(bytes, "bytes"),
             seconds=float(seconds),
+            instances=_number(instances, "instances"),
             no_verify=not verify)
         plan = POINTER(PlanData)()
         check(library.compile(self._program, byref(options), byref(plan)))

@@ -14,6 +14,7 @@
  *   allocate  thread blocks and channels: endpoints of different sub-pipelines share
  * or, as schedule "best" chooses (search.c), fuse and
  *   list      flows (a chain of fused messages) in time, with thread blocks and links as resources
+ *   merge     thread blocks that work least by a simulated timeline
  */
 #ifndef PCCL_COMPILER_IR_H
 #define PCCL_COMPILER_IR_H

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "compiler/flow.h"
+#include "compiler/merge.h"
 
 typedef struct entry {
   double start;      /* the earliest possible */
@@ -40,9 +41,8 @@ typedef struct lister {
   double *place;           /* when each place on a link is free */
   list_block *block;       /* [ranks x tbs] */
   int32_t *used;           /* [ranks] thread blocks used at all */
-  pccl_map channels, next_channel;
-  PCCL_VEC(entry) ready; /* a heap */
-  double window;         /* us */
+  PCCL_VEC(entry) ready;   /* a heap */
+  double window;           /* us */
 } lister;
 
 static bool before(const entry *a, const entry *b) {
@@ -196,19 +196,6 @@ static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted
   return linked >= 0 ? linked : best;
 }
 
-static int32_t channel_of(lister *l, int src, int32_t src_tb, int dst, int32_t dst_tb) {
-  uint64_t pair = ((uint64_t)src << 16) | (uint64_t)dst;
-  bool is_new;
-  uint64_t *next = pccl_map_put(&l->next_channel, pair, 0, NULL);
-  uint64_t key = (pair << 32) | ((uint64_t)src_tb << 16) | (uint64_t)dst_tb;
-  uint64_t *channel = next != NULL ? pccl_map_put(&l->channels, key, *next, &is_new) : NULL;
-  if (channel == NULL) {
-    return -1;
-  }
-  *next += is_new;
-  return (int32_t)*channel;
-}
-
 static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block **previous) {
   const pccl_flow *flow = &l->flows->flow[number];
   pccl_ir *ir = l->flows->ir;
@@ -224,20 +211,10 @@ static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block
   list_block *block = &l->block[(size_t)node->rank * (size_t)l->rule->tbs + (size_t)node->tb];
   block->flow = number;
   block->free = end_of(l, number, h);
+  node->channel = -1;
   if (h > 0) {
-    const pccl_node *from = &ir->nodes.data[node->from];
-    int32_t channel = channel_of(l, from->rank, from->tb, node->rank, node->tb);
-    if (channel < 0) {
-      return pccl_no_memory("thread blocks");
-    }
-    node->channel = channel;
-    if (h == 1) {
-      ir->nodes.data[node->from].channel = channel;
-    }
     (*previous)->to_rank = node->rank;
     (*previous)->to_tb = node->tb;
-  } else {
-    node->channel = -1;
   }
   for (int32_t i = 0; i < hop->links; i++) {
     l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of(l, number, h);
@@ -348,13 +325,11 @@ polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule 
   free(l.place);
   free(l.block);
   pccl_vec_free(&l.ready);
-  pccl_map_free(&l.channels);
-  pccl_map_free(&l.next_channel);
   if (result != POLYCCL_SUCCESS) {
     free(l.used);
     return result;
   }
   free(ir->tbs);
   ir->tbs = l.used;
-  return POLYCCL_SUCCESS;
+  return pccl_channels_of_blocks(ir);
 }

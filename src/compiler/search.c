@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "compiler/bound.h"
 #include "compiler/flow.h"
+#include "compiler/merge.h"
 #include "compiler/state.h"
 
 /* What one core does in a second, scheduling and allocation included. */
@@ -147,7 +148,7 @@ static polyccl_result schedule(search *s, const trial *t, bool *fits) {
   return pccl_pass_wait(&s->ir);
 }
 
-static polyccl_result simulate(search *s, polyccl_plan *plan, trial *t) {
+static polyccl_result simulate(search *s, polyccl_plan *plan, trial *t, double *busy) {
   polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
   polyccl_simulation *simulation = NULL;
   options.bytes = s->bytes;
@@ -160,6 +161,9 @@ static polyccl_result simulate(search *s, polyccl_plan *plan, trial *t) {
   }
   PCCL_TRY(polyccl_simulate(plan, s->options->topology, &options, &simulation));
   t->time = simulation->time;
+  for (size_t i = 0; busy != NULL && i < simulation->tbs; i++) {
+    busy[i] = simulation->tb[i].time[POLYCCL_SIM_BUSY];
+  }
   s->budget -= (double)simulation->executions;
   polyccl_simulation_destroy(simulation);
   return POLYCCL_SUCCESS;
@@ -185,7 +189,7 @@ static polyccl_result try(search *s, trial t, bool *fits) {
   }
   polyccl_plan *plan = NULL;
   PCCL_TRY(pccl_pass_emit(&s->ir, &plan));
-  polyccl_result result = simulate(s, plan, &t);
+  polyccl_result result = simulate(s, plan, &t, NULL);
   polyccl_plan_destroy(plan);
   s->budget -= (double)s->ir.nodes.len;
   PCCL_TRY(result);
@@ -206,15 +210,20 @@ static double quickest_time(const search *s) {
   return quickest;
 }
 
-/* The quickest; within the slack, the one with fewest thread blocks. Never slower than HPDS as published or any plan of
- * policy "connection". */
-static const trial *best_of(const search *s) {
+/* As quick as the quickest, and never slower than HPDS as published or any plan of policy "connection". */
+static double time_limit(const search *s) {
   double limit = quickest_time(s) * slack;
   for (size_t i = 0; i < s->trials.len; i++) {
     const trial *t = &s->trials.data[i];
     bool published = i == 0 || t->kind == TRIAL_CONNECTION;
     limit = published && t->time < limit ? t->time : limit;
   }
+  return limit;
+}
+
+/* The quickest; within the slack, the one with fewest thread blocks. */
+static const trial *best_of(const search *s) {
+  double limit = time_limit(s);
   const trial *best = NULL;
   for (size_t i = 0; i < s->trials.len; i++) {
     const trial *t = &s->trials.data[i];
@@ -410,6 +419,73 @@ static polyccl_result shrink(search *s) {
   return POLYCCL_SUCCESS;
 }
 
+/* What merging changes, so that the last merge can be taken back. */
+typedef struct blocks {
+  int32_t *tb, *channel, *tbs;
+} blocks;
+
+static void copy_blocks(pccl_ir *ir, blocks *b, bool back) {
+  for (size_t i = 0; i < ir->nodes.len; i++) {
+    pccl_node *node = &ir->nodes.data[i];
+    *(back ? &node->tb : &b->tb[i]) = back ? b->tb[i] : node->tb;
+    *(back ? &node->channel : &b->channel[i]) = back ? b->channel[i] : node->channel;
+  }
+  memcpy(back ? ir->tbs : b->tbs, back ? b->tbs : ir->tbs, (size_t)ir->spec.ranks * sizeof *ir->tbs);
+}
+
+/* Simulates the IR as it is; `busy` (or NULL): what its thread blocks work. */
+static polyccl_result time_ir(search *s, trial *t, double *busy) {
+  polyccl_plan *plan = NULL;
+  PCCL_TRY(pccl_pass_emit(&s->ir, &plan));
+  polyccl_result result = simulate(s, plan, t, busy);
+  polyccl_plan_destroy(plan);
+  return result;
+}
+
+/* Merges thread blocks of the scheduled trial while its time stays. */
+static polyccl_result merge_while_quick(search *s, trial *t, blocks *b, double *busy) {
+  pccl_ir *ir = &s->ir;
+  double limit = time_limit(s);
+  PCCL_TRY(time_ir(s, t, busy));
+  for (bool merged = true; s->budget > 0;) {
+    copy_blocks(ir, b, false);
+    PCCL_TRY(pccl_merge_blocks(ir, busy, &merged));
+    if (!merged) {
+      return POLYCCL_SUCCESS;
+    }
+    trial with = *t;
+    PCCL_TRY(time_ir(s, &with, busy));
+    if (with.time > limit) {
+      copy_blocks(ir, b, true);
+      ir->waits.len = 0;
+      return pccl_pass_wait(ir);
+    }
+    *t = with;
+    t->tbs--;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result merge(search *s, trial *t) {
+  if (t->kind == TRIAL_CONNECTION) {
+    return POLYCCL_SUCCESS;
+  }
+  size_t nodes = s->ir.nodes.len, ranks = (size_t)s->ir.spec.ranks, total = 0;
+  for (size_t rank = 0; rank < ranks; rank++) {
+    total += (size_t)s->ir.tbs[rank];
+  }
+  blocks b = {pccl_array(nodes, sizeof *b.tb), pccl_array(nodes, sizeof *b.channel), pccl_array(ranks, sizeof *b.tbs)};
+  double *busy = pccl_array(total, sizeof *busy);
+  polyccl_result result = b.tb != NULL && b.channel != NULL && b.tbs != NULL && busy != NULL
+                              ? merge_while_quick(s, t, &b, busy)
+                              : pccl_no_memory("the search");
+  free(b.tb);
+  free(b.channel);
+  free(b.tbs);
+  free(busy);
+  return result;
+}
+
 static polyccl_result run(search *s, pccl_ir *ir) {
   double total = s->budget;
   PCCL_TRY(try_kinds(s));
@@ -421,6 +497,8 @@ static polyccl_result run(search *s, pccl_ir *ir) {
   trial best = *best_of(s);
   bool fits;
   PCCL_TRY(schedule(s, &best, &fits));
+  s->budget = s->budget > total / 8 ? s->budget : total / 8;
+  PCCL_TRY(merge(s, &best));
   PCCL_INFO(
       "%s: best of %zu schedules: %.1f us with %d thread blocks per rank (HPDS: %.1f us with %d; no "
       "schedule below %.1f us): %s, instances %d",

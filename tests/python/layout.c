@@ -61,6 +61,9 @@ static void program_layouts(void) {
   FIELD(polyccl_compile_options, dump);
   FIELD(polyccl_compile_options, dump_to);
   FIELD(polyccl_compile_options, no_verify);
+  FIELD(polyccl_compile_options, instances);
+  FIELD(polyccl_compile_options, no_fusion);
+  FIELD(polyccl_compile_options, times);
 }
 
 static void plan_layouts(void) {

@@ -134,6 +134,7 @@ class Building(Fails):
         plan = program.compile(policy="state")
         self.assertIn("order task-major", plan.text())
         plan.verify()
+        self.assertNotEqual(program.compile(instances=3).text(), program.compile().text())
         self.assertIn("order task-major", program.compile(policy="state", topology="dgx-a100", max_tbs=2).text())
         self.fails("policy state needs a topology", polyccl.Program("broadcast", 1, 1, inplace=True).compile,
                    policy="state")

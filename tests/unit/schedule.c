@@ -14,6 +14,7 @@
 
 #include "compiler/bound.h"
 #include "compiler/flow.h"
+#include "compiler/merge.h"
 #include "compiler/state.h"
 
 typedef struct sample {
@@ -228,6 +229,36 @@ static void check_list(pccl_ir *ir, const polyccl_topology *topology, const pccl
   free(start);
 }
 
+/* Merging may go on to the last pair of thread blocks that may be one: the plan stays right all the way. */
+static void merge_to_the_end(pccl_ir *ir, const pccl_flows *flows) {
+  double busy[4096];
+  for (int i = 0; i < 4096; i++) {
+    busy[i] = i * 7 % 13;
+  }
+  for (int merges = 0;; merges++) {
+    bool merged = false;
+    int32_t before = 0, after = 0;
+    for (int rank = 0; rank < ir->spec.ranks; rank++) {
+      before = ir->tbs[rank] > before ? ir->tbs[rank] : before;
+    }
+    assert_int_equal(pccl_merge_blocks(ir, busy, &merged), POLYCCL_SUCCESS);
+    if (!merged) {
+      assert_true(before == 1 || flows->passes > 1);
+      return;
+    }
+    for (int rank = 0; rank < ir->spec.ranks; rank++) {
+      after = ir->tbs[rank] > after ? ir->tbs[rank] : after;
+    }
+    assert_int_equal(after, before - 1);
+    polyccl_plan *plan = NULL;
+    assert_int_equal(pccl_pass_emit(ir, &plan), POLYCCL_SUCCESS);
+    if (merges % 4 == 0 && polyccl_plan_verify(plan, NULL) != POLYCCL_SUCCESS) {
+      fail_msg("%s after %d merges: %s", plan->name, merges + 1, polyccl_last_error());
+    }
+    polyccl_plan_destroy(plan);
+  }
+}
+
 static void lists_are_safe(void **state) {
   (void)state;
   enum { APART = -1 };
@@ -262,6 +293,7 @@ static void lists_are_safe(void **state) {
     for (size_t k = 0; !cyclic && k < sizeof rules / sizeof rules[0]; k++) {
       if (rules[k].tbs >= flows.passes) {
         check_list(&ir, topology, &flows, rules[k], pccl_bound_time(&bound));
+        merge_to_the_end(&ir, &flows);
         checked++;
       }
     }

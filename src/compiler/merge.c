@@ -1,0 +1,133 @@
+/* merge: fewer thread blocks from a simulated timeline. On every rank that has the most, the two that work least
+ * become one; search.c repeats it while the simulated time stays.
+ *
+ * As safe as the plan was: the merged thread block runs its nodes in the global order like all others, and two hops of
+ * one chain never come into one thread block. */
+#include "compiler/merge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/map.h"
+
+polyccl_result pccl_channels_of_blocks(pccl_ir *ir) {
+  pccl_map channels = {0}, next_channel = {0};
+  bool ok = true;
+  for (size_t i = 0; i < ir->order.len && ok; i++) {
+    pccl_node *node = &ir->nodes.data[ir->order.data[i]];
+    if (node->from < 0) {
+      continue;
+    }
+    pccl_node *sender = &ir->nodes.data[node->from];
+    uint64_t pair = ((uint64_t)sender->rank << 16) | (uint64_t)node->rank;
+    uint64_t key = (pair << 32) | ((uint64_t)sender->tb << 16) | (uint64_t)node->tb;
+    bool is_new = false;
+    uint64_t *next = pccl_map_put(&next_channel, pair, 0, NULL);
+    uint64_t *channel = next != NULL ? pccl_map_put(&channels, key, *next, &is_new) : NULL;
+    ok = channel != NULL;
+    if (ok) {
+      *next += is_new;
+      node->channel = (int32_t)*channel;
+      sender->channel = sender->from < 0 ? node->channel : sender->channel;
+    }
+  }
+  pccl_map_free(&channels);
+  pccl_map_free(&next_channel);
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
+}
+
+typedef struct merger {
+  pccl_ir *ir;
+  size_t *first;  /* [ranks] a rank's first pair in `apart` */
+  uint8_t *apart; /* pairs of thread blocks with hops of one chain */
+  int32_t most;
+} merger;
+
+static uint8_t *pair_of(const merger *m, int rank, int32_t a, int32_t b) {
+  return &m->apart[m->first[rank] + (size_t)a * (size_t)m->ir->tbs[rank] + (size_t)b];
+}
+
+static void find_apart(merger *m) {
+  const pccl_node *nodes = m->ir->nodes.data;
+  for (size_t i = 0; i < m->ir->order.len; i++) {
+    const pccl_node *node = &nodes[m->ir->order.data[i]];
+    for (int32_t k = node->from; k >= 0; k = nodes[k].from) {
+      if (nodes[k].rank == node->rank) {
+        *pair_of(m, node->rank, node->tb, nodes[k].tb) = *pair_of(m, node->rank, nodes[k].tb, node->tb) = 1;
+      }
+    }
+  }
+}
+
+/* Which two; false: none of this rank may. */
+static bool find_pair(const merger *m, int rank, const double *busy, int32_t *a, int32_t *b) {
+  double least = INFINITY;
+  for (int32_t i = 0; i < m->ir->tbs[rank]; i++) {
+    for (int32_t k = 0; k < i; k++) {
+      if (!*pair_of(m, rank, i, k) && busy[i] + busy[k] < least) {
+        least = busy[i] + busy[k];
+        *a = k;
+        *b = i;
+      }
+    }
+  }
+  return least < INFINITY;
+}
+
+static bool merge_all(merger *m, const double *busy) {
+  pccl_ir *ir = m->ir;
+  int ranks = ir->spec.ranks;
+  int32_t *into =
+      malloc((size_t)ranks * 2 * sizeof *into); /* pairs: the block that goes, the one that takes its work */
+  if (into == NULL) {
+    return false;
+  }
+  bool all = true;
+  for (int rank = 0; rank < ranks && all; rank++) {
+    into[2 * rank] = -1;
+    all = ir->tbs[rank] < m->most || find_pair(m, rank, busy, &into[2 * rank + 1], &into[2 * rank]);
+    busy += ir->tbs[rank];
+  }
+  for (size_t i = 0; i < ir->order.len && all; i++) {
+    pccl_node *node = &ir->nodes.data[ir->order.data[i]];
+    int32_t gone = into[2 * node->rank], last = ir->tbs[node->rank] - 1;
+    if (gone >= 0) {
+      node->tb = node->tb == gone ? into[2 * node->rank + 1] : node->tb == last ? gone : node->tb;
+    }
+  }
+  for (int rank = 0; rank < ranks && all; rank++) {
+    ir->tbs[rank] -= into[2 * rank] >= 0;
+  }
+  free(into);
+  return all;
+}
+
+polyccl_result pccl_merge_blocks(pccl_ir *ir, const double *busy, bool *merged) {
+  size_t ranks = (size_t)ir->spec.ranks, total = 0;
+  merger m = {.ir = ir, .first = pccl_array(ranks, sizeof *m.first)};
+  if (m.first == NULL) {
+    return pccl_no_memory("thread blocks");
+  }
+  for (size_t rank = 0; rank < ranks; rank++) {
+    m.first[rank] = total;
+    total += (size_t)ir->tbs[rank] * (size_t)ir->tbs[rank];
+    m.most = ir->tbs[rank] > m.most ? ir->tbs[rank] : m.most;
+  }
+  m.apart = pccl_zeroed(total, sizeof *m.apart);
+  if (m.apart == NULL) {
+    free(m.first);
+    return pccl_no_memory("thread blocks");
+  }
+  find_apart(&m);
+  *merged = m.most > 1 && merge_all(&m, busy);
+  free(m.first);
+  free(m.apart);
+  if (!*merged) {
+    return POLYCCL_SUCCESS;
+  }
+  ir->waits.len = 0;
+  PCCL_TRY(pccl_channels_of_blocks(ir));
+  return pccl_pass_wait(ir);
+}
