@@ -42,7 +42,7 @@ enum {
   X(set_current, cuCtxSetCurrent, (pccl_cu_context context))                                                      \
   X(mem_alloc, cuMemAlloc_v2, (pccl_cu_address * at, size_t bytes))                                               \
   X(mem_free, cuMemFree_v2, (pccl_cu_address at))                                                                 \
-  X(copy_in, cuMemcpyHtoD_v2, (pccl_cu_address at, const void *from, size_t bytes))                               \
+  X(copy_in, cuMemcpyHtoDAsync_v2, (pccl_cu_address at, const void *from, size_t bytes, pccl_cu_stream stream))   \
   X(copy_out, cuMemcpyDtoH_v2, (void *to, pccl_cu_address at, size_t bytes))                                      \
   X(set_bytes, cuMemsetD8Async, (pccl_cu_address at, unsigned char value, size_t bytes, pccl_cu_stream stream))   \
   X(host_alloc, cuMemHostAlloc, (void **at, size_t bytes, unsigned flags))                                        \

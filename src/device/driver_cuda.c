@@ -163,8 +163,9 @@ static void cuda_release(pccl_gpu_device *d, void *at) {
 
 static polyccl_result cuda_write(pccl_gpu_device *d, void *at, const void *from, size_t bytes) {
   CU_TRY("context", cu.set_current(d->context));
+  /* In the queue: a copy outside of it may return before it has arrived. */
+  CU_TRY("copy to the device", bytes > 0 ? cu.copy_in(address(at), from, bytes, d->stream) : 0);
   CU_TRY("queue", cu.stream_wait(d->stream));
-  CU_TRY("copy to the device", bytes > 0 ? cu.copy_in(address(at), from, bytes) : 0);
   return POLYCCL_SUCCESS;
 }
 

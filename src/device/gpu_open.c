@@ -8,7 +8,8 @@
 #include "device/gpu_parts.h"
 #include "plan/plan.h"
 
-enum { LINE = 128, PRESET_THREADS = 256, PRESET_SLOT = 256 << 10, LEAST_DEPTH = 4 };
+/* CUDA shares memory with other processes in blocks of 2 MiB: ours then holds nothing else. */
+enum { LINE = 128, SHARED_UNIT = 2 << 20, PRESET_THREADS = 256, PRESET_SLOT = 256 << 10, LEAST_DEPTH = 4 };
 
 polyccl_result pccl_gpu_meet(pccl_gpu *g) {
   if (g->processes == 1) {
@@ -144,7 +145,7 @@ static polyccl_result lay_out(pccl_gpu *g, size_t *bytes) {
     g->place[i].slots = *dst;
     *dst += g->depth * g->slot_bytes;
   }
-  *bytes = used[g->options.process] > 0 ? used[g->options.process] : LINE;
+  *bytes = round_up(used[g->options.process] + 1, g->processes > 1 ? SHARED_UNIT : LINE);
   free(used);
   return POLYCCL_SUCCESS;
 }

@@ -100,7 +100,7 @@ PCCL_FN uint64_t pccl_k_load(const uint64_t *at) { return __atomic_load_n(at, __
 PCCL_FN void pccl_k_store(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
 PCCL_FN uint64_t pccl_k_load_relaxed(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 PCCL_FN void pccl_k_store_relaxed(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
-/* Every store releases by itself: dear on no CPU, and the thread sanitizer knows no fences. */
+/* Every store releases by itself: on a CPU that costs little, and the thread sanitizer knows no fences. */
 PCCL_FN void pccl_k_fence(void) {}
 PCCL_FN void pccl_k_store_fenced(uint64_t *at, uint64_t value) { pccl_k_store(at, value); }
 #endif

@@ -188,11 +188,6 @@ pccl_cu_result cuIpcOpenMemHandle_v2(pccl_cu_address *at, pccl_cu_handle handle,
 
 pccl_cu_result cuIpcCloseMemHandle(pccl_cu_address at) { return cuMemFree_v2(at); }
 
-pccl_cu_result cuMemcpyHtoD_v2(pccl_cu_address at, const void *from, size_t bytes) {
-  memcpy((void *)(uintptr_t)at, from, bytes);
-  return 0;
-}
-
 pccl_cu_result cuMemcpyDtoH_v2(void *to, pccl_cu_address at, size_t bytes) {
   memcpy(to, (const void *)(uintptr_t)at, bytes);
   return 0;
@@ -344,6 +339,12 @@ pccl_cu_result cuLaunchCooperativeKernel(pccl_cu_function function, unsigned gx,
 pccl_cu_result cuMemsetD8Async(pccl_cu_address at, unsigned char value, size_t bytes, pccl_cu_stream stream) {
   cuStreamSynchronize(stream);
   memset((void *)(uintptr_t)at, value, bytes);
+  return 0;
+}
+
+pccl_cu_result cuMemcpyHtoDAsync_v2(pccl_cu_address at, const void *from, size_t bytes, pccl_cu_stream stream) {
+  cuStreamSynchronize(stream);
+  memcpy((void *)(uintptr_t)at, from, bytes);
   return 0;
 }
 
