@@ -100,7 +100,7 @@ void pccl_ir_dump(const pccl_ir *ir, FILE *to) {
   static const char letters[] = "ios";
   if (ir->nodes.len == 0) {
     for (size_t i = 0; i < ir->moves.len; i++) {
-      const pccl_move *m = &ir->moves.data[i];
+      const pccl_ir_move *m = &ir->moves.data[i];
       polyccl_location at = pccl_program_location(ir->program, m->location);
       fprintf(to, "%zu: %s %d.%c%d -> %d.%c%d x%d lane %d at %s:%d\n", i, m->kind == PCCL_COPY ? "copy" : "reduce",
               m->src_rank, letters[m->src_buf], m->src, m->dst_rank, letters[m->dst_buf], m->dst, m->count, m->lane,

@@ -28,7 +28,7 @@
 #include "program/program.h"
 
 /* One copy or reduction of `count` chunks of the plan, in one instance ("lane"). */
-typedef struct pccl_move {
+typedef struct pccl_ir_move {
   int32_t src_rank, src, dst_rank, dst;
   int32_t acc; /* reduce: where the local operand is, in acc_buf; copy: unused */
   int32_t count;
@@ -36,7 +36,7 @@ typedef struct pccl_move {
   int32_t channel, send_tb, recv_tb; /* the author's wishes, of this lane; -1: none */
   uint8_t src_buf, dst_buf, acc_buf;
   uint8_t kind; /* pccl_operation_kind */
-} pccl_move;
+} pccl_ir_move;
 
 typedef struct pccl_node {
   int32_t rank;
@@ -65,7 +65,7 @@ typedef struct pccl_ir {
   bool no_fusion;
   int32_t *scratch;   /* [ranks] chunks of scratch */
   size_t *first_slot; /* [ranks + 1] slots: cells of user memory, then scratch */
-  PCCL_VEC(pccl_move) moves;
+  PCCL_VEC(pccl_ir_move) moves;
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
   uint8_t *apart;  /* [nodes] not to be fused; NULL: none */

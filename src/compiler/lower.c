@@ -110,7 +110,7 @@ static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   return ok && ir->preds.len < INT32_MAX && pccl_vec_push(&ir->nodes, node);
 }
 
-static bool lower_remote(tracker *t, const pccl_move *m) {
+static bool lower_remote(tracker *t, const pccl_ir_move *m) {
   pccl_node base = {.count = m->count,
                     .from = -1,
                     .to = -1,
@@ -142,7 +142,7 @@ static bool lower_remote(tracker *t, const pccl_move *m) {
   return true;
 }
 
-static polyccl_result lower_local(tracker *t, const pccl_move *m) {
+static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
   size_t src = pccl_ir_slot(t->ir, m->src_rank, m->src_buf, m->src);
   size_t dst = pccl_ir_slot(t->ir, m->dst_rank, m->dst_buf, m->dst);
   if (m->kind == PCCL_COPY && src == dst) {
@@ -199,7 +199,7 @@ static void note_dead_ends(tracker *t) {
 
 static polyccl_result lower_all(tracker *t) {
   for (size_t i = 0; i < t->ir->moves.len; i++) {
-    const pccl_move *m = &t->ir->moves.data[i];
+    const pccl_ir_move *m = &t->ir->moves.data[i];
     if (m->src_rank == m->dst_rank) {
       PCCL_TRY(lower_local(t, m));
     } else if (!lower_remote(t, m)) {

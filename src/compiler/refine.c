@@ -114,7 +114,7 @@ static bool follows(spot a, spot b, int32_t distance) {
 
 /* ---- moves ---- */
 
-static bool push_move(refiner *r, pccl_move move, spot src, spot dst, spot acc, int32_t count) {
+static bool push_move(refiner *r, pccl_ir_move move, spot src, spot dst, spot acc, int32_t count) {
   move.src_rank = src.rank;
   move.src = src.offset;
   move.src_buf = src.buffer;
@@ -126,7 +126,7 @@ static bool push_move(refiner *r, pccl_move move, spot src, spot dst, spot acc, 
   move.count = count;
   if (move.kind == PCCL_REDUCE && src.rank == dst.rank && (acc.buffer != dst.buffer || acc.offset != dst.offset)) {
     /* A local reduction is dst += src: bring its first operand to dst before. */
-    pccl_move bring = move;
+    pccl_ir_move bring = move;
     bring.kind = PCCL_COPY;
     bring.src = acc.offset;
     bring.src_buf = acc.buffer;
@@ -142,7 +142,7 @@ static spot shifted(spot at, int32_t by) {
   return at;
 }
 
-static bool add_move(refiner *r, pccl_move move, spot src, spot dst, int32_t count) {
+static bool add_move(refiner *r, pccl_ir_move move, spot src, spot dst, int32_t count) {
   if (!r->rename) {
     return push_move(r, move, src, dst, dst, count);
   }
@@ -170,7 +170,7 @@ static bool add_move(refiner *r, pccl_move move, spot src, spot dst, int32_t cou
 static int32_t lane_of_hint(int32_t hint, int32_t lanes, int32_t lane) { return hint < 0 ? -1 : hint * lanes + lane; }
 
 /* The run of parts of one operation, from program chunk `skip` on for `size` chunks, in one instance and scope part. */
-static bool cut(refiner *r, const pccl_operation *op, pccl_move move, int32_t instance, int32_t part, int32_t skip,
+static bool cut(refiner *r, const pccl_operation *op, pccl_ir_move move, int32_t instance, int32_t part, int32_t skip,
                 int32_t size) {
   pccl_place src = op->src, dst = op->dst;
   src.index += skip;
@@ -199,12 +199,12 @@ static int32_t batched_run(const refiner *r, const pccl_operation *op, int32_t s
 static polyccl_result refine_operation(refiner *r, const pccl_operation *op) {
   int32_t lanes = r->instances * op->parallel;
   for (int32_t lane = 0; lane < lanes; lane++) {
-    pccl_move move = {.kind = op->kind,
-                      .lane = lane,
-                      .location = op->location,
-                      .channel = lane_of_hint(op->hints.channel, r->ir->lanes, lane),
-                      .send_tb = lane_of_hint(op->hints.send_tb, r->ir->lanes, lane),
-                      .recv_tb = lane_of_hint(op->hints.recv_tb, r->ir->lanes, lane)};
+    pccl_ir_move move = {.kind = op->kind,
+                         .lane = lane,
+                         .location = op->location,
+                         .channel = lane_of_hint(op->hints.channel, r->ir->lanes, lane),
+                         .send_tb = lane_of_hint(op->hints.send_tb, r->ir->lanes, lane),
+                         .recv_tb = lane_of_hint(op->hints.recv_tb, r->ir->lanes, lane)};
     for (int32_t skip = 0; skip < op->size;) {
       int32_t size = r->program->config.replication == POLYCCL_BATCHED ? batched_run(r, op, skip) : op->size - skip;
       if (!cut(r, op, move, lane / op->parallel, lane % op->parallel, skip, size)) {
@@ -236,7 +236,7 @@ static polyccl_result bring_untouched(refiner *r) {
       if (count > 0) {
         spot from = {rank, pccl_collective_cell(&spec, rank, true, i) - first, POLYCCL_BUF_INPUT};
         spot to = {rank, i, POLYCCL_BUF_OUTPUT};
-        pccl_move move = {.kind = PCCL_COPY, .location = -1, .channel = -1, .send_tb = -1, .recv_tb = -1};
+        pccl_ir_move move = {.kind = PCCL_COPY, .location = -1, .channel = -1, .send_tb = -1, .recv_tb = -1};
         if (!push_move(r, move, from, to, to, count)) {
           return pccl_no_memory("the compiler");
         }
@@ -289,7 +289,7 @@ static polyccl_result pack_spill(refiner *r) {
   pccl_map *used = pccl_zeroed(ranks, sizeof *used);
   bool ok = used != NULL;
   for (size_t i = 0; ok && i < r->ir->moves.len; i++) {
-    pccl_move *m = &r->ir->moves.data[i];
+    pccl_ir_move *m = &r->ir->moves.data[i];
     for (int32_t k = 0; ok && m->dst_buf == POLYCCL_BUF_SCRATCH && k < m->count; k++) {
       if (m->dst + k >= r->spill[m->dst_rank]) {
         ok = pccl_map_put(&used[m->dst_rank], (uint64_t)(m->dst + k), 1, NULL) != NULL;
@@ -310,7 +310,7 @@ static polyccl_result pack_spill(refiner *r) {
   }
   /* Runs stay runs: the packing keeps the order and every chunk of a run is in use. */
   for (size_t i = 0; ok && i < r->ir->moves.len; i++) {
-    pccl_move *m = &r->ir->moves.data[i];
+    pccl_ir_move *m = &r->ir->moves.data[i];
     if (m->dst_buf == POLYCCL_BUF_SCRATCH && m->dst >= r->spill[m->dst_rank]) {
       m->dst = (int32_t)*pccl_map_get(&used[m->dst_rank], (uint64_t)m->dst);
     }

@@ -133,12 +133,12 @@ static int32_t link_of(pccl_loaded *loaded, const polyccl_plan *plan, int32_t co
   return number[connection];
 }
 
-static pccl_place place_or_none(bool present, uint8_t buffer, int32_t chunk) {
-  return present ? (pccl_place){buffer, chunk} : (pccl_place){-1, 0};
+static pccl_chunk_place place_or_none(bool present, uint8_t buffer, int32_t chunk) {
+  return present ? (pccl_chunk_place){buffer, chunk} : (pccl_chunk_place){-1, 0};
 }
 
 /* Where a sending step's message still stands after it: its source, or what a fused step has stored. */
-static pccl_place lent_place(const polyccl_step *step) {
+static pccl_chunk_place lent_place(const polyccl_step *step) {
   const pccl_op_traits *traits = &pccl_ops[step->op];
   return traits->writes_dst ? place_or_none(true, step->dst_buf, step->dst)
                             : place_or_none(traits->reads_src && !traits->receives, step->src_buf, step->src);

@@ -13,16 +13,16 @@
 enum { PCCL_BUFFERS = 3 };
 
 /* A chunk range of a buffer. */
-typedef struct pccl_place {
+typedef struct pccl_chunk_place {
   int32_t buffer, chunk; /* buffer -1: none */
-} pccl_place;
+} pccl_chunk_place;
 
 typedef struct pccl_loaded_step {
   uint8_t op, flags;
   int32_t count;
-  pccl_place src, dst;
-  pccl_place far_src, far_dst; /* of the step that sends our message, that receives it; -1: none by reference */
-  int32_t recv, send;          /* in links, or -1 */
+  pccl_chunk_place src, dst;
+  pccl_chunk_place far_src, far_dst; /* of the step that sends our message, that receives it; -1: none by reference */
+  int32_t recv, send;                /* in links, or -1 */
   int32_t wait, waits;
   int32_t location_line;
 } pccl_loaded_step;

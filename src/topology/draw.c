@@ -35,7 +35,7 @@ static double width_of(const polyccl_link *link) {
 
 static void draw_link(pccl_svg *svg, const polyccl_topology *t, const pccl_layout *layout, size_t index, bool pair) {
   const polyccl_link *link = &t->link[index];
-  const pccl_place *a = &layout->place[link->from], *b = &layout->place[link->to];
+  const pccl_node_place *a = &layout->place[link->from], *b = &layout->place[link->to];
   char name[2 * PCCL_MAX_NAME + 80];
   snprintf(name, sizeof name, "%s %s %s: %s, %g GB/s, %g us", t->node[link->from].name, pair ? "<->" : "->",
            t->node[link->to].name, t->link_type[link->type], link->bandwidth, link->latency);
@@ -87,7 +87,8 @@ static const char *short_name(const polyccl_topology *t, const polyccl_node *nod
   return prefixed ? node->name + length + 1 : node->name;
 }
 
-static void draw_node(pccl_svg *svg, const polyccl_topology *t, const polyccl_node *node, const pccl_place *place) {
+static void draw_node(pccl_svg *svg, const polyccl_topology *t, const polyccl_node *node,
+                      const pccl_node_place *place) {
   char tooltip[2 * PCCL_MAX_NAME + 64];
   snprintf(tooltip, sizeof tooltip, node->model >= 0 ? "%s: %s %s" : "%s: %s", node->name,
            polyccl_node_kind_name(node->kind), node->model >= 0 ? t->model[node->model].name : "");

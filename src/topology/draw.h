@@ -18,11 +18,11 @@ enum {
   PCCL_DRAW_ROW = 84
 };
 
-typedef struct pccl_place {
+typedef struct pccl_node_place {
   double x, y; /* centre */
   double width;
   bool drawn;
-} pccl_place;
+} pccl_node_place;
 
 typedef struct pccl_box {
   double x, y, width, height;
@@ -30,7 +30,7 @@ typedef struct pccl_box {
 } pccl_box;
 
 typedef struct pccl_layout {
-  pccl_place *place; /* [nodes] */
+  pccl_node_place *place; /* [nodes] */
   pccl_box box[PCCL_DRAW_MACHINES];
   int boxes;
   double width, height;

@@ -77,7 +77,7 @@ static double wished_x(const planner *p, int32_t node) {
   double sum = 0;
   int count = 0;
   for (int32_t k = r->out_first[node]; k < r->out_first[node + 1]; k++) {
-    const pccl_place *place = &p->layout->place[p->t->link[r->out[k]].to];
+    const pccl_node_place *place = &p->layout->place[p->t->link[r->out[k]].to];
     sum += place->drawn ? place->x : 0;
     count += place->drawn;
   }
@@ -102,7 +102,7 @@ static void place_row(planner *p, const pccl_region *own, int32_t level, double 
     bool bar =
         p->t->node[p->sorted[i]].kind == POLYCCL_NODE_SWITCH && (count == 1 || p->t->node[p->sorted[i]].machine < 0);
     double box = bar ? fmax(width / count - 2 * MARGIN, PCCL_DRAW_NODE_WIDTH) : PCCL_DRAW_NODE_WIDTH;
-    p->layout->place[p->sorted[i]] = (pccl_place){left + width * (i + 0.5) / count, y, box, true};
+    p->layout->place[p->sorted[i]] = (pccl_node_place){left + width * (i + 0.5) / count, y, box, true};
   }
 }
 
@@ -120,10 +120,10 @@ static double arc_room(const planner *p, const pccl_region *own) {
   const struct pccl_routes *r = t->routes;
   double room = 0;
   for (int32_t i = 0; i < own->nodes; i++) {
-    const pccl_place *from = &p->layout->place[own->node[i]];
+    const pccl_node_place *from = &p->layout->place[own->node[i]];
     for (int32_t k = r->out_first[own->node[i]]; k < r->out_first[own->node[i] + 1]; k++) {
       int32_t next = t->link[r->out[k]].to;
-      const pccl_place *to = &p->layout->place[next];
+      const pccl_node_place *to = &p->layout->place[next];
       if (t->node[next].kind == POLYCCL_NODE_DEVICE && from->drawn && to->drawn && from->y == to->y) {
         room = fmax(room, pccl_arc_depth(fabs(from->x - to->x)));
       }

@@ -41,7 +41,7 @@ static int global_chunk(const polyccl_plan *plan, int rank, int chunk) {
   return gathers ? rank * plan->chunks + chunk : chunk;
 }
 
-static polyccl_result add_stop(tracer *t, pccl_stop stop, int32_t *index) {
+static polyccl_result add_stop(tracer *t, pccl_route_stop stop, int32_t *index) {
   if (!pccl_vec_push(&t->route->stops, stop)) {
     return pccl_no_memory("a chunk's way");
   }
@@ -51,12 +51,12 @@ static polyccl_result add_stop(tracer *t, pccl_stop stop, int32_t *index) {
 
 /* A stop for what a rank held from the start, made when it is first taken; the cell remembers it. */
 static polyccl_result settle(tracer *t, int rank, int32_t *held) {
-  return *held == OWN ? add_stop(t, (pccl_stop){.rank = rank, .step = -1}, held) : POLYCCL_SUCCESS;
+  return *held == OWN ? add_stop(t, (pccl_route_stop){.rank = rank, .step = -1}, held) : POLYCCL_SUCCESS;
 }
 
 static polyccl_result add_leg(tracer *t, int32_t from, int32_t to, bool message) {
-  const pccl_stop *a = &t->route->stops.data[from];
-  pccl_stop *b = &t->route->stops.data[to];
+  const pccl_route_stop *a = &t->route->stops.data[from];
+  pccl_route_stop *b = &t->route->stops.data[to];
   b->column = b->column > a->column + 1 ? b->column : a->column + 1;
   for (size_t i = t->route->legs.len; i-- > 0 && t->route->legs.data[i].to == to;) {
     if (t->route->legs.data[i].from == from) {
@@ -74,7 +74,7 @@ static polyccl_result meet(tracer *t, size_t step, int32_t arrived, int32_t ther
     return POLYCCL_SUCCESS; /* the step has to do with other chunks only */
   }
   if (*stop < 0) {
-    PCCL_TRY(add_stop(t, (pccl_stop){.rank = tb->rank, .step = (int32_t)step}, stop));
+    PCCL_TRY(add_stop(t, (pccl_route_stop){.rank = tb->rank, .step = (int32_t)step}, stop));
   }
   t->route->stops.data[*stop].reduces |= there != OTHER;
   if (arrived >= 0) {

@@ -8,12 +8,12 @@
 #include "view/schedule.h"
 
 /* A place where the chunk was: a rank's own data before the start (step -1), or what a step wrote or sent on. */
-typedef struct pccl_stop {
+typedef struct pccl_route_stop {
   int32_t rank, step; /* step: index into the plan's steps, or -1 */
   int32_t column;     /* from left to right */
   bool reduces;       /* adds what was there */
   bool stays;         /* is in the rank's output at the end */
-} pccl_stop;
+} pccl_route_stop;
 
 typedef struct pccl_leg {
   int32_t from, to; /* stops */
@@ -21,7 +21,7 @@ typedef struct pccl_leg {
 } pccl_leg;
 
 typedef struct pccl_route {
-  PCCL_VEC(pccl_stop) stops; /* in the plan's order: legs lead to later stops */
+  PCCL_VEC(pccl_route_stop) stops; /* in the plan's order: legs lead to later stops */
   PCCL_VEC(pccl_leg) legs;
   int32_t columns;
 } pccl_route;

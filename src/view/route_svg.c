@@ -26,7 +26,7 @@ static const double left = 92, top = 62, box_width = 48, box_height = 24, column
 static double place(drawing *d, int32_t *used) {
   size_t ranks = (size_t)d->plan->ranks, columns = (size_t)d->route.columns;
   for (size_t i = 0; i < d->route.stops.len; i++) {
-    const pccl_stop *stop = &d->route.stops.data[i];
+    const pccl_route_stop *stop = &d->route.stops.data[i];
     int32_t slot = used[(size_t)stop->rank * columns + (size_t)stop->column]++;
     d->x[i] = left + stop->column * column;
     d->y[i] = slot * row;
@@ -70,7 +70,7 @@ static void draw_legs(const drawing *d) {
   }
 }
 
-static void describe(const drawing *d, const pccl_stop *stop, pccl_text *tip) {
+static void describe(const drawing *d, const pccl_route_stop *stop, pccl_text *tip) {
   const polyccl_plan *plan = d->plan;
   if (stop->step < 0) {
     pccl_text_add(tip, "rank %d holds it before the start", stop->rank);
@@ -91,7 +91,7 @@ static void describe(const drawing *d, const pccl_stop *stop, pccl_text *tip) {
 }
 
 static void draw_stop(const drawing *d, size_t i) {
-  const pccl_stop *stop = &d->route.stops.data[i];
+  const pccl_route_stop *stop = &d->route.stops.data[i];
   const char *paint = stop->step >= 0 ? pccl_op_paint[d->plan->step[stop->step].op].light : "#ffffff";
   pccl_text tip = {0};
   describe(d, stop, &tip);
