@@ -30,6 +30,35 @@ for format in xml azure; do
 done
 "$polyccl" run "$folder/ring.xml" --size 3k --threads >/dev/null
 
+# Sums in XML: each reduction waits for what it adds, though all add into one chunk.
+"$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"
+[ "$(grep 'type="re"' "$folder/oneshot.xml" | grep -o 'depid="[0-9]*"' | sort -u | wc -l)" -gt 1 ]
+"$polyccl" run "$folder/oneshot.xml" --count 1031 --iters 20 >/dev/null
+
+# Hierarchical AllReduce of 8 nodes of 16 fits what takes XML, written by the library's routines and by hand.
+"$polyccl" compile "$source/algorithms/allreduce_hierarchical.lua" -p nodes=8 -p gpus=16 --format xml -o "$folder/8x16.xml"
+cat >"$folder/flat.lua" <<'END'
+local nodes, gpus = 8, 16
+allreduce { ranks = nodes * gpus, chunks = gpus, inplace = true }
+for g = 0, gpus - 1 do
+  for n = 0, nodes - 1 do -- in each node every GPU brings its chunk g to GPU g
+    local sum = chunk(n * gpus + g, input, g)
+    for k = 1, gpus - 1 do sum = sum:reduce(chunk(n * gpus + (g + k) % gpus, input, g)) end
+  end
+  local sum = chunk(g, input, g)
+  for n = 1, nodes - 1 do sum = chunk(n * gpus + g, input, g):reduce(sum) end
+  for n = 0, nodes - 2 do sum = sum:copy(n * gpus + g) end
+  for n = 0, nodes - 1 do
+    for k = 1, gpus - 1 do chunk(n * gpus + g, input, g):copy(n * gpus + (g + k) % gpus) end
+  end
+end
+END
+"$polyccl" compile "$folder/flat.lua" --format xml -o "$folder/flat.xml"
+for file in 8x16 flat; do
+  channels=$(grep -o 'nchannels="[0-9]*"' "$folder/$file.xml" | grep -o '[0-9]*')
+  [ "$channels" -le 32 ]
+done
+
 # What a plan is not asked.
 fails "is a plan, it has no parameters" "$polyccl" compile "$plan" -p ranks=3
 

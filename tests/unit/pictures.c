@@ -163,7 +163,7 @@ static void a_chunk_of_the_ring_goes_round_twice(void **state) {
     assert_int_equal(route.legs.len, 2 * RANKS - 2);
     int results = 0;
     for (size_t i = 0; i < route.stops.len; i++) {
-      const pccl_stop *stop = &route.stops.data[i];
+      const pccl_route_stop *stop = &route.stops.data[i];
       assert_int_equal(stop->rank, (chunk + 1 + stop->column) % RANKS);
       assert_int_equal(stop->step < 0, stop->column == 0);
       assert_int_equal(stop->reduces, stop->column > 0 && stop->column < RANKS);
@@ -193,7 +193,7 @@ static void every_rank_is_reached(void **state) {
     pccl_route route = route_of(plan, cases[k].chunk);
     int reached[6] = {0};
     for (size_t i = 0; i < route.stops.len; i++) {
-      const pccl_stop *stop = &route.stops.data[i];
+      const pccl_route_stop *stop = &route.stops.data[i];
       assert_false(stop->reduces);
       reached[stop->rank] += stop->stays || stop->step < 0;
       if (stop->step < 0) {
