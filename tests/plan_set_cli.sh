@@ -33,11 +33,19 @@ for plan in "$work"/set/*.plan; do
 done
 
 # The ranks of this machine run it: the small call and the large one by different plans, each said and right.
-POLYCCL_DEBUG=info "$polyccl" run "$work/set" --size 1k:16m:16384 --iters 1 >"$work/table" 2>"$work/out"
-[ $? -eq 0 ] || fail "polyccl run on the set"
+POLYCCL_DEBUG=info "$polyccl" run "$work/set" --size 1k:16m:16384 --iters 1 >"$work/table" 2>"$work/out" ||
+  fail "polyccl run on the set"
 grep -q 'not for this size' "$work/out" || fail "no word on why a plan was not taken"
 [ "$(sed -n 's/.*: plan \([0-9]*\) "allreduce_ring".*/\1/p' "$work/out" | sort -u | wc -l)" -eq 2 ] ||
   fail "1 KiB and 16 MiB by one plan"
+
+# A schedule of fused chains, task after task, moves real data right, with more micro-batches than FIFO slots.
+expect 0 "" compile "$ring" -p ranks=8 --policy state --schedule best --max-tb 6 --topology dgx-a100:1 --size 256m \
+  --seconds 1 -o "$work/chains"
+if ! grep -q '^order task-major' "$work/chains" || ! grep -q ' rrcs ' "$work/chains"; then
+  fail "no fused chains in task-major order"
+fi
+expect 0 "Out of bounds values : 0 OK" run "$work/chains" --size 64k:64m:1024 --iters 1
 
 # A smaller set takes the place of a larger one; other files stay.
 cp "$work/set/allreduce_ring-in-place-0.plan" "$work/set/allreduce_ring-in-place-17.plan"

@@ -338,9 +338,15 @@ static bool same_choices(const trial *a, const trial *b) {
          a->list.window == b->list.window && a->list.shuffle == b->list.shuffle;
 }
 
+/* The very same, or the same with more thread blocks offered than are taken anyway. */
 static bool tried(const search *s, const trial *t) {
   for (size_t i = 0; i < s->trials.len; i++) {
-    if (same_choices(&s->trials.data[i], t)) {
+    const trial *other = &s->trials.data[i];
+    trial same = *t;
+    if (other->kind == TRIAL_LIST && other->tbs < other->list.tbs && t->list.tbs >= other->tbs) {
+      same.list.tbs = other->list.tbs;
+    }
+    if (same_choices(other, &same)) {
       return true;
     }
   }
