@@ -161,6 +161,9 @@ static polyccl_result read_tiles(const reader *r, const char *place, const json_
   PCCL_TRY(check_members(r, where, object, members, sizeof members / sizeof members[0]));
   int32_t least = 0, most = 0;
   PCCL_TRY(whole_or(r, where, object, "pipeline", 0, &model->pipeline));
+  if (model->pipeline < 1) {
+    return wrong(r, where, "\"pipeline\" must be at least 1");
+  }
   PCCL_TRY(whole_or(r, where, object, "least", 0, &least));
   PCCL_TRY(whole_or(r, where, object, "most", 0, &most));
   model->least_tile = (uint64_t)least;
