@@ -20,6 +20,7 @@ if(Python3_FOUND)
   set_tests_properties(run_trace PROPERTIES TIMEOUT 200)
   add_test(NAME manual COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/manual.py
                                $<TARGET_FILE:polyccl_tool> ${PROJECT_SOURCE_DIR})
+  add_test(NAME docs_cli COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/docs_cli.py $<TARGET_FILE:polyccl_tool>)
   # The page in a browser; prints how long a redraw takes, leaves screenshots in the build folder.
   add_test(NAME view_browser COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/view/browser.py
                                      $<TARGET_FILE:polyccl_tool> ${CMAKE_CURRENT_BINARY_DIR}/view)
