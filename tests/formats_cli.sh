@@ -59,6 +59,10 @@ for file in 8x16 flat; do
   [ "$channels" -le 32 ]
 done
 
+# Plans come through pipes.
+"$polyccl" compile "$plan" --format xml | "$polyccl" run /dev/stdin --size 3k --threads >/dev/null
+"$polyccl" compile "$plan" | "$polyccl" compile /dev/stdin --format xml | cmp - "$folder/ring.xml"
+
 # What a plan is not asked.
 fails "is a plan, it has no parameters" "$polyccl" compile "$plan" -p ranks=3
 

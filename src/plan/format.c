@@ -1,6 +1,7 @@
 /* Chooses among the plan's formats. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -51,6 +52,11 @@ bool pccl_is_plan(const char *text, size_t length) {
 }
 
 polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
+  struct stat status;
+  if (stat(path, &status) == 0 && S_ISFIFO(status.st_mode)) {
+    *plan = true; /* a pipe can be read only once; plans come through pipes, programs stand in files */
+    return POLYCCL_SUCCESS;
+  }
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MOST_BYTES, &text, &length));
