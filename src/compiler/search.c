@@ -448,33 +448,53 @@ static polyccl_result time_ir(search *s, trial *t, double *busy) {
   return result;
 }
 
-/* Merges thread blocks of the scheduled trial while its time stays. */
+/* Up to `count` merges at once; `*done` of them. */
+static polyccl_result merge_some(search *s, int32_t count, double *busy, int32_t *done) {
+  bool merged = true;
+  for (*done = 0; *done < count && merged; *done += merged) {
+    PCCL_TRY(pccl_merge_blocks(&s->ir, busy, &merged));
+  }
+  s->ir.waits.len = 0;
+  PCCL_TRY(pccl_channels_of_blocks(&s->ir));
+  return pccl_pass_wait(&s->ir);
+}
+
+/* Merges thread blocks of the scheduled trial while its time stays: many at once, as many as that goes well, then
+ * fewer. */
 static polyccl_result merge_while_quick(search *s, trial *t, blocks *b, double *busy) {
   pccl_ir *ir = &s->ir;
   double limit = time_limit(s);
   PCCL_TRY(time_ir(s, t, busy));
-  for (bool merged = true; s->budget > 0;) {
-    copy_blocks(ir, b, false);
-    PCCL_TRY(pccl_merge_blocks(ir, busy, &merged));
-    if (!merged) {
-      return POLYCCL_SUCCESS;
-    }
+  copy_blocks(ir, b, false);
+  for (int32_t step = t->tbs / 4 + 1; step > 0 && s->budget > 0;) {
+    int32_t done = 0;
+    PCCL_TRY(merge_some(s, step, busy, &done));
     trial with = *t;
-    PCCL_TRY(time_ir(s, &with, busy));
-    if (with.time > limit) {
-      copy_blocks(ir, b, true);
-      ir->waits.len = 0;
-      return pccl_pass_wait(ir);
+    polyccl_result result = done > 0 ? time_ir(s, &with, busy) : POLYCCL_SUCCESS;
+    bool refused = result == POLYCCL_ERROR_INVALID; /* in batch-major order: a deadlock */
+    if (result != POLYCCL_SUCCESS && !refused) {
+      return result;
     }
-    *t = with;
-    t->tbs--;
+    if (done > 0 && !refused && with.time <= limit) {
+      *t = with;
+      t->tbs -= done;
+      copy_blocks(ir, b, false);
+      continue;
+    }
+    copy_blocks(ir, b, true);
+    ir->waits.len = 0;
+    PCCL_TRY(pccl_pass_wait(ir));
+    step /= 2;
+    if (step > 0) {
+      PCCL_TRY(time_ir(s, t, busy));
+    }
   }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result merge(search *s, trial *t) {
-  if (t->kind == TRIAL_CONNECTION) {
-    return POLYCCL_SUCCESS;
+  if (s->ir.wished != NULL && memchr(s->ir.wished, 1, s->ir.nodes.len) != NULL) {
+    return POLYCCL_SUCCESS; /* the author's channels */
   }
   size_t nodes = s->ir.nodes.len, ranks = (size_t)s->ir.spec.ranks, total = 0;
   for (size_t rank = 0; rank < ranks; rank++) {

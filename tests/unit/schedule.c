@@ -242,6 +242,9 @@ static void merge_to_the_end(pccl_ir *ir, const pccl_flows *flows) {
       before = ir->tbs[rank] > before ? ir->tbs[rank] : before;
     }
     assert_int_equal(pccl_merge_blocks(ir, busy, &merged), POLYCCL_SUCCESS);
+    ir->waits.len = 0;
+    assert_int_equal(pccl_channels_of_blocks(ir), POLYCCL_SUCCESS);
+    assert_int_equal(pccl_pass_wait(ir), POLYCCL_SUCCESS);
     if (!merged) {
       assert_true(before == 1 || flows->passes > 1);
       return;
