@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,13 +34,19 @@ static void expand_path(const char *pattern, char *path, size_t size) {
   path[at < size ? at : size - 1] = '\0';
 }
 
+/* An option that cannot be followed is worth a line, once: whoever set it looks for a log. */
 static void read_environment(void) {
   stream = stderr;
   const char *level = pccl_option("POLYCCL_DEBUG");
+  bool known = false;
   for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
     if (strcasecmp(level, level_names[i]) == 0) {
       chosen = (pccl_log_level)i;
+      known = true;
     }
+  }
+  if (!known) {
+    fprintf(stderr, "polyccl: POLYCCL_DEBUG=%s is no level (none, version, warn, info, trace)\n", level);
   }
   const char *pattern = pccl_option("POLYCCL_DEBUG_FILE");
   if (pattern[0] != '\0') {
@@ -49,6 +56,8 @@ static void read_environment(void) {
     if (file != NULL) {
       setvbuf(file, NULL, _IOLBF, 0);
       stream = file;
+    } else {
+      fprintf(stderr, "polyccl: POLYCCL_DEBUG_FILE: cannot write %s: %s\n", path, strerror(errno));
     }
   }
 }
