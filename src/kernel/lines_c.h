@@ -22,18 +22,44 @@ PCCL_FN int pccl_k_lines_arrived(int protocol, const char *slot, uint64_t *at, s
   return 1;
 }
 
+/* Whole words and lines in loops of constant copies, what is left at the end by itself. */
 PCCL_FN void pccl_k_lines_read(int protocol, const char *slot, size_t at, char *dst, size_t bytes) {
   if (protocol == PCCL_K_LL) {
     const uint64_t *word = (const uint64_t *)(const void *)slot + at / PCCL_K_LL_DATA;
-    for (size_t i = 0; i < bytes; i += PCCL_K_LL_DATA) {
-      uint32_t data = (uint32_t)pccl_k_load_relaxed(word++);
-      memcpy(dst + i, &data, bytes - i < PCCL_K_LL_DATA ? bytes - i : PCCL_K_LL_DATA);
+    size_t whole = bytes / PCCL_K_LL_DATA, left = bytes % PCCL_K_LL_DATA;
+    for (size_t i = 0; i < whole; i++) {
+      uint32_t data = (uint32_t)pccl_k_load_relaxed(&word[i]);
+      memcpy(dst + i * PCCL_K_LL_DATA, &data, PCCL_K_LL_DATA);
+    }
+    if (left > 0) {
+      uint32_t data = (uint32_t)pccl_k_load_relaxed(&word[whole]);
+      memcpy(dst + whole * PCCL_K_LL_DATA, &data, left);
     }
     return;
   }
   const char *line = slot + at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
-  for (size_t i = 0; i < bytes; i += PCCL_K_LL128_DATA, line += PCCL_K_LL128_LINE) {
-    memcpy(dst + i, line + 8, bytes - i < PCCL_K_LL128_DATA ? bytes - i : PCCL_K_LL128_DATA);
+  for (; bytes >= PCCL_K_LL128_DATA; bytes -= PCCL_K_LL128_DATA) {
+    memcpy(dst, line + 8, PCCL_K_LL128_DATA);
+    dst += PCCL_K_LL128_DATA;
+    line += PCCL_K_LL128_LINE;
+  }
+  memcpy(dst, line + 8, bytes);
+}
+
+PCCL_FN void pccl_k_ll_write(uint64_t *word, const char *src, size_t bytes, size_t end, uint64_t flag) {
+  size_t whole = bytes / PCCL_K_LL_DATA, left = bytes % PCCL_K_LL_DATA, i = 0;
+  for (; i < whole; i++) {
+    uint32_t data;
+    memcpy(&data, src + i * PCCL_K_LL_DATA, PCCL_K_LL_DATA);
+    pccl_k_store_relaxed(&word[i], flag | data);
+  }
+  if (left > 0) {
+    uint32_t data = 0;
+    memcpy(&data, src + whole * PCCL_K_LL_DATA, left);
+    pccl_k_store_relaxed(&word[i++], flag | data);
+  }
+  for (; i * PCCL_K_LL_DATA < end; i++) {
+    pccl_k_store_relaxed(&word[i], flag);
   }
 }
 
@@ -41,21 +67,21 @@ PCCL_FN void pccl_k_lines_read(int protocol, const char *slot, size_t at, char *
 PCCL_FN void pccl_k_lines_write(int protocol, char *slot, size_t at, const char *src, size_t bytes, size_t end,
                                 uint64_t message) {
   if (protocol == PCCL_K_LL) {
-    uint64_t *word = (uint64_t *)(void *)slot + at / PCCL_K_LL_DATA, flag = pccl_k_ll_flag(message);
-    for (size_t i = 0; i < end; i += PCCL_K_LL_DATA) {
-      uint32_t data = 0;
-      if (i < bytes) {
-        memcpy(&data, src + i, bytes - i < PCCL_K_LL_DATA ? bytes - i : PCCL_K_LL_DATA);
-      }
-      pccl_k_store_relaxed(word++, flag | data);
-    }
+    pccl_k_ll_write((uint64_t *)(void *)slot + at / PCCL_K_LL_DATA, src, bytes, end, pccl_k_ll_flag(message));
     return;
   }
-  char *line = slot + at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
-  for (size_t i = 0; i < end; i += PCCL_K_LL128_DATA, line += PCCL_K_LL128_LINE) {
-    if (i < bytes) {
-      memcpy(line + 8, src + i, bytes - i < PCCL_K_LL128_DATA ? bytes - i : PCCL_K_LL128_DATA);
-    }
+  char *line = slot + at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE,
+       *last = line + (end + PCCL_K_LL128_DATA - 1) / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE;
+  for (; bytes >= PCCL_K_LL128_DATA; bytes -= PCCL_K_LL128_DATA) {
+    memcpy(line + 8, src, PCCL_K_LL128_DATA);
+    pccl_k_store((uint64_t *)(void *)line, message + 1);
+    src += PCCL_K_LL128_DATA;
+    line += PCCL_K_LL128_LINE;
+  }
+  if (bytes > 0) {
+    memcpy(line + 8, src, bytes);
+  }
+  for (; line < last; line += PCCL_K_LL128_LINE) {
     pccl_k_store((uint64_t *)(void *)line, message + 1);
   }
 }
