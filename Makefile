@@ -30,7 +30,7 @@ install: all
 	@[ "$$(id -u)" != 0 ] || [ -n "$(DESTDIR)" ] || ldconfig
 
 format:
-	git ls-files '*.c' '*.h' | xargs clang-format -i
+	scripts/format.sh -i
 
 packages:
 	@scripts/packages.sh cmake/packages.txt
