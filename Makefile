@@ -1,15 +1,18 @@
-# PolyCCL: `make demo` and `make check` are all that a newcomer needs. CMake does the work; see CMakePresets.json.
+# PolyCCL. `make demo` and `make check` are all that a newcomer needs; these two, `make bench`, `make fuzz` and
+# `make packages` install the Debian packages that they lack (as root). No other target installs a package.
+# CMake does the work; see CMakePresets.json.
 
 BUILD = build/release
 PREFIX = /usr/local
 
 .PHONY: all demo check bench fuzz install format packages packages-check clean
 
-all: packages
+# Builds the library, the command, the tests and the benchmarks.
+all:
 	@scripts/build.sh release
 
 # Builds, then compiles, verifies and runs a hierarchical AllReduce on 4 processes.
-demo: all
+demo: packages all
 	@scripts/demo.sh $(BUILD)
 
 # Every test: release, then sanitizers on a subset, a short fuzz, format and layers.
@@ -17,10 +20,10 @@ check: packages-check
 	@scripts/check.sh
 
 # Measurements; docs/results.md says which command gives which figure.
-bench: all
+bench: packages all
 	@scripts/bench.sh $(BUILD)
 
-# Long fuzzing: SECONDS each target (default 600).
+# Long fuzzing: SECONDS_EACH for each target (default 600).
 fuzz: packages-check
 	@tests/fuzz/run.sh $(or $(SECONDS_EACH),600)
 

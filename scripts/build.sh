@@ -7,6 +7,12 @@ shift
 mkdir -p build
 log=build/$preset.log
 echo "building ($preset)"
-run() { "$@" >"$log" 2>&1 || { cat "$log"; exit 1; }; }
-run cmake --preset "$preset"
-run cmake --build --preset "$preset" ${1:+--target "$@"}
+fail() {
+  cat "$log"
+  missing=$(scripts/packages.sh --list cmake/packages.txt)
+  [ -z "$missing" ] || echo "Debian packages that are not installed here (\`make packages\` installs them): $missing"
+  exit 1
+}
+logged() { "$@" >"$log" 2>&1 || fail; }
+logged cmake --preset "$preset"
+logged cmake --build --preset "$preset" ${1:+--target "$@"}

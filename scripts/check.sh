@@ -10,9 +10,13 @@ section "format and layers"
 scripts/format.sh
 scripts/layers.sh
 
+section "the smallest build: library and command alone"
+scripts/build.sh minimal
+build/minimal/polyccl run algorithms/allreduce_ring.lua -p ranks=2 --size 4k
+
 section "release: all tests"
-scripts/build.sh release
-ctest --test-dir build/release -j2 --no-label-summary
+scripts/build.sh check
+ctest --test-dir build/check -j2 --no-label-summary
 
 section "address and undefined-behaviour sanitizers"
 scripts/build.sh asan

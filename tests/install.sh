@@ -40,6 +40,10 @@ together "$folder/cmake/build/sum"
 
 "$prefix/bin/polyccl" run "$prefix/share/polyccl/algorithms/allreduce_ring.lua" --ranks 2 --size 1k --threads >/dev/null
 [ -e "$prefix/share/man/man1/polyccl-run.1" ]
-if command -v nm >/dev/null; then # nothing but the project's names is exported
-  [ -z "$(nm -D --defined-only "$libraries/libpolyccl.so" | awk '$3 !~ /^polyccl_/ {print $3}')" ]
+# The library exports exactly the functions that its public headers declare, each with the version of the symbol map.
+if command -v nm >/dev/null; then
+  exported=$(nm -D --defined-only "$libraries/libpolyccl.so" | awk '$2 == "T" {print $3}' | sort)
+  declared=$(sed 's|//.*||' "$prefix"/include/polyccl/*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' | tr ';' '\n' |
+    grep POLYCCL_API | grep -o 'polyccl_[a-z0-9_]*(' | tr -d '(' | sort)
+  diff <(echo "$declared") <(sed 's/@@POLYCCL_0\.1$//' <<<"$exported")
 fi

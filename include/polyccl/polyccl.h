@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 
+#include "memory.h"
 #include "plan.h"
 #include "types.h"
 
@@ -30,8 +31,6 @@ typedef struct polyccl_comm polyccl_comm;
 typedef struct polyccl_unique_id {
   unsigned char bytes[POLYCCL_UNIQUE_ID_BYTES];
 } polyccl_unique_id;
-
-#define POLYCCL_MAX_LOCAL_RANKS 1024
 
 /* Makes an id for one communicator. Send its bytes to the other ranks by any means; the calling process must live until
  * all have joined. */
@@ -49,11 +48,6 @@ POLYCCL_API void polyccl_comm_abort(polyccl_comm *comm);
 POLYCCL_API polyccl_result polyccl_comm_get_async_error(const polyccl_comm *comm);
 POLYCCL_API int polyccl_comm_count(const polyccl_comm *comm);
 POLYCCL_API int polyccl_comm_user_rank(const polyccl_comm *comm);
-
-/* Memory that all processes of this machine can address: calls whose buffers lie in it move data between the buffers
- * themselves where the plan allows it. Aligned to a page, zeroed. Free it after the last call that uses it. */
-POLYCCL_API polyccl_result polyccl_mem_alloc(void **memory, size_t bytes);
-POLYCCL_API polyccl_result polyccl_mem_free(void *memory); /* NULL is fine */
 
 /* Verifies the plan and loads it; every rank adds the same plans in the same order. The plan is not kept. `id` (may be
  * NULL) is the number to run it by. */

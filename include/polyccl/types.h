@@ -83,6 +83,9 @@ typedef struct polyccl_location {
   int line;
 } polyccl_location;
 
+/* Ranks of one communicator on one machine. */
+#define POLYCCL_MAX_LOCAL_RANKS 1024
+
 /* One element of input: chunk `chunk` of rank `rank`'s input before the collective starts. */
 typedef struct polyccl_leaf {
   int32_t rank, chunk;

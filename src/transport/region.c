@@ -1,5 +1,7 @@
 #include "transport/region.h"
 
+#include <polyccl/memory.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <polyccl/polyccl.h>
+#include <polyccl/types.h>
 
 enum {
   PCCL_LINE = 128, /* two cache lines: what x86 prefetches together, and one line of some Arm */
