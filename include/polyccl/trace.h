@@ -53,7 +53,7 @@ typedef struct polyccl_trace_record {
 
 /* A step of the plan, as in polyccl_step. */
 typedef struct polyccl_trace_step {
-  int32_t lane, number; /* index into lanes; the step's number in its thread block */
+  int32_t block, number; /* index into blocks; the step's number in its thread block */
   uint8_t op, src_buf, dst_buf;
   int32_t src, dst, count;
   int32_t recv_rank, recv_channel, send_rank, send_channel; /* -1: does not */
@@ -62,11 +62,11 @@ typedef struct polyccl_trace_step {
   int32_t message;                                          /* the step that sends what it receives, or -1 */
 } polyccl_trace_step;
 
-typedef struct polyccl_trace_lane {
+typedef struct polyccl_trace_block {
   int32_t rank, tb;
   size_t record, records; /* first index and number, by time */
   size_t step, steps;
-} polyccl_trace_lane;
+} polyccl_trace_block;
 
 /* The rate on a link is constant from one of its samples to the next, and 0 before the first. */
 typedef struct polyccl_trace_sample {
@@ -83,20 +83,20 @@ typedef struct polyccl_trace_link {
 typedef struct polyccl_trace {
   char *name;   /* the plan's */
   char *source; /* "simulated", "measured" */
-  polyccl_trace_lane *lane;
+  polyccl_trace_block *block;
   polyccl_trace_step *step;
   polyccl_wait *wait;
-  polyccl_trace_record *record; /* by lane, then time */
+  polyccl_trace_record *record; /* by block, then time */
   polyccl_trace_link *link;
   polyccl_trace_sample *sample; /* by link, then time */
   char **place;                 /* "ring.lua:12" */
-  size_t lanes, steps, waits, records, links, samples, places;
+  size_t blocks, steps, waits, records, links, samples, places;
   double duration; /* us: the latest end */
   bool finished;
   struct pccl_trace_building *building; /* internal */
 } polyccl_trace;
 
-/* An empty trace with the plan's lanes and steps; keeps no pointer to the plan. */
+/* An empty trace with the plan's blocks and steps; keeps no pointer to the plan. */
 POLYCCL_API polyccl_result polyccl_trace_create(const polyccl_plan *plan, const char *source, polyccl_trace **trace);
 POLYCCL_API void polyccl_trace_destroy(polyccl_trace *trace); /* NULL is fine */
 

@@ -101,14 +101,15 @@ static void add_columns(pccl_text *out, const char *name, const column *columns,
 
 /* ---- a trace ---- */
 
-static void add_lanes(pccl_text *out, const polyccl_trace *trace) {
-  static const column columns[] = {COLUMN("rank", "i4", polyccl_trace_lane, rank),
-                                   COLUMN("tb", "i4", polyccl_trace_lane, tb)};
-  add_columns(out, "lane", columns, sizeof columns / sizeof columns[0], trace->lane, trace->lanes, sizeof *trace->lane);
-  encoder e = {.out = out}; /* where each lane's records start, and where the last one's end */
+static void add_blocks(pccl_text *out, const polyccl_trace *trace) {
+  static const column columns[] = {COLUMN("rank", "i4", polyccl_trace_block, rank),
+                                   COLUMN("tb", "i4", polyccl_trace_block, tb)};
+  add_columns(out, "block", columns, sizeof columns / sizeof columns[0], trace->block, trace->blocks,
+              sizeof *trace->block);
+  encoder e = {.out = out}; /* where each block's records start, and where the last one's end */
   pccl_text_add(out, ",\"record\":\"u4:");
-  for (size_t i = 0; i < trace->lanes; i++) {
-    feed(&e, trace->lane[i].record, 4);
+  for (size_t i = 0; i < trace->blocks; i++) {
+    feed(&e, trace->block[i].record, 4);
   }
   feed(&e, trace->records, 4);
   end_feed(&e);
@@ -116,7 +117,7 @@ static void add_lanes(pccl_text *out, const polyccl_trace *trace) {
 }
 
 static void add_steps(pccl_text *out, const polyccl_trace *trace) {
-  static const column columns[] = {COLUMN("lane", "i4", polyccl_trace_step, lane),
+  static const column columns[] = {COLUMN("block", "i4", polyccl_trace_step, block),
                                    COLUMN("number", "i4", polyccl_trace_step, number),
                                    COLUMN("op", "u1", polyccl_trace_step, op),
                                    COLUMN("srcBuf", "u1", polyccl_trace_step, src_buf),
@@ -172,7 +173,7 @@ static void add_trace(pccl_text *out, const polyccl_trace *trace, const pccl_thi
   pccl_escape_json(out, trace->source);
   pccl_text_add(out, ",\"duration\":");
   pccl_json_number(out, trace->duration);
-  add_lanes(out, trace);
+  add_blocks(out, trace);
   add_steps(out, trace);
   add_records(out, trace);
   add_links(out, trace, thinned);

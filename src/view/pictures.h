@@ -11,7 +11,7 @@
 
 polyccl_result pccl_picture_timeline(pccl_svg *svg, const polyccl_trace *trace, int rank);
 
-/* Thread blocks as lanes, steps as boxes in the columns of pccl_schedule; arrows for messages, dashed ones for waits.
+/* Thread blocks as rows, steps as boxes in the columns of pccl_schedule; arrows for messages, dashed ones for waits.
  * One rank: with operands and source lines, peers by name. LIMIT where nobody could read it. */
 polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int rank);
 

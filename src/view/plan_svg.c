@@ -1,4 +1,4 @@
-/* A plan as lanes of thread blocks, without a clock. */
+/* A plan as rows of thread blocks, without a clock. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "view/schedule.h"
 
 /* Beyond this the picture is larger than any page. */
-enum { MOST_LANES = 512, MOST_BOXES = 20000 };
+enum { MAX_ROWS = 512, MOST_BOXES = 20000 };
 
 typedef struct drawing {
   pccl_svg *svg;
@@ -18,7 +18,7 @@ typedef struct drawing {
   pccl_schedule schedule;
   int rank; /* or -1 */
   double width, height, left, top, column, row, box_width, box_height, gap;
-  double *lane_y; /* [tbs], < 0: not drawn */
+  double *row_y; /* [tbs], < 0: not drawn */
   int32_t first_level, levels;
 } drawing;
 
@@ -29,7 +29,7 @@ static double box_x(const drawing *d, size_t step) {
   return d->left + (d->schedule.level[step] - d->first_level) * d->column;
 }
 
-static double box_y(const drawing *d, size_t step) { return d->lane_y[d->schedule.block[step]]; }
+static double box_y(const drawing *d, size_t step) { return d->row_y[d->schedule.block[step]]; }
 
 static void operands(pccl_text *text, const polyccl_step *step) {
   const pccl_op_traits *op = &pccl_ops[step->op];
@@ -138,10 +138,10 @@ static void draw_arrows(const drawing *d) {
   const polyccl_plan *plan = d->plan;
   for (size_t i = 0; i < plan->steps; i++) {
     int32_t block = d->schedule.block[i], sender = d->schedule.sender[i];
-    if (d->lane_y[block] < 0) {
+    if (d->row_y[block] < 0) {
       continue;
     }
-    if (sender >= 0 && d->lane_y[d->schedule.block[sender]] >= 0) {
+    if (sender >= 0 && d->row_y[d->schedule.block[sender]] >= 0) {
       connect(d, (size_t)sender, i, message_style);
     }
     for (int32_t w = 0; w < plan->step[i].waits; w++) {
@@ -159,22 +159,22 @@ static double layout(drawing *d) {
   for (size_t b = 0; b < plan->tbs; b++) {
     int rank = plan->tb[b].rank;
     if (d->rank >= 0 && rank != d->rank) {
-      d->lane_y[b] = -1;
+      d->row_y[b] = -1;
       continue;
     }
     if (b > 0 && plan->tb[b - 1].rank != rank && d->rank < 0) {
       y += d->gap;
     }
-    d->lane_y[b] = y;
+    d->row_y[b] = y;
     y += d->row;
   }
   return y;
 }
 
-static void draw_lanes(const drawing *d) {
+static void draw_rows(const drawing *d) {
   const polyccl_plan *plan = d->plan;
   for (size_t b = 0; b < plan->tbs; b++) {
-    double y = d->lane_y[b];
+    double y = d->row_y[b];
     if (y < 0) {
       continue;
     }
@@ -196,7 +196,7 @@ static void draw_key(const drawing *d, double y) {
   uint32_t ops = 0;
   bool waits = false;
   for (size_t i = 0; i < d->plan->steps; i++) {
-    if (d->lane_y[d->schedule.block[i]] >= 0) {
+    if (d->row_y[d->schedule.block[i]] >= 0) {
       ops |= 1u << d->plan->step[i].op;
       waits |= d->plan->step[i].waits > 0;
     }
@@ -214,7 +214,7 @@ static void draw_key(const drawing *d, double y) {
 }
 
 static polyccl_result measure(drawing *d) {
-  size_t boxes = 0, lanes = 0;
+  size_t boxes = 0, rows = 0;
   int32_t last = 0;
   d->first_level = INT32_MAX;
   for (size_t b = 0; b < d->plan->tbs; b++) {
@@ -222,7 +222,7 @@ static polyccl_result measure(drawing *d) {
     if (d->rank >= 0 && tb->rank != d->rank) {
       continue;
     }
-    lanes++;
+    rows++;
     boxes += (size_t)tb->steps;
     for (int32_t k = 0; k < tb->steps; k++) {
       int32_t level = d->schedule.level[tb->step + k];
@@ -230,11 +230,11 @@ static polyccl_result measure(drawing *d) {
       last = level > last ? level : last;
     }
   }
-  if (lanes > MOST_LANES || boxes > MOST_BOXES) {
+  if (rows > MAX_ROWS || boxes > MOST_BOXES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
                      "%zu thread blocks with %zu steps are more than a picture can show (%d and %d): choose a rank "
                      "(--rank R) or a chunk (--chunk N), or a page over a topology",
-                     lanes, boxes, MOST_LANES, MOST_BOXES);
+                     rows, boxes, MAX_ROWS, MOST_BOXES);
   }
   d->first_level = boxes > 0 ? d->first_level : 0;
   d->levels = last - d->first_level + 1;
@@ -261,10 +261,10 @@ static polyccl_result draw(drawing *d) {
   pccl_svg_text(d->svg, 14, 26, (pccl_svg_font){.size = 16, .bold = true}, title);
   pccl_svg_text(d->svg, d->width - 14, 26, (pccl_svg_font){.size = 11, .anchor = PCCL_SVG_END, .fill = "#5b6570"},
                 "order, not time");
-  draw_lanes(d);
+  draw_rows(d);
   draw_arrows(d);
   for (size_t i = 0; i < plan->steps; i++) {
-    if (d->lane_y[d->schedule.block[i]] >= 0) {
+    if (d->row_y[d->schedule.block[i]] >= 0) {
       draw_box(d, i);
     }
   }
@@ -276,8 +276,8 @@ polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int ra
   if (rank >= plan->ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, not %d", plan->ranks - 1, rank);
   }
-  drawing d = {.svg = svg, .plan = plan, .rank = rank, .lane_y = pccl_array(plan->tbs, sizeof(double))};
-  if (d.lane_y == NULL) {
+  drawing d = {.svg = svg, .plan = plan, .rank = rank, .row_y = pccl_array(plan->tbs, sizeof(double))};
+  if (d.row_y == NULL) {
     return pccl_no_memory("a picture");
   }
   polyccl_result result = pccl_schedule_make(plan, &d.schedule);
@@ -285,7 +285,7 @@ polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int ra
     result = draw(&d);
   }
   pccl_schedule_free(&d.schedule);
-  free(d.lane_y);
+  free(d.row_y);
   if (result != POLYCCL_SUCCESS) {
     pccl_text_free(&svg->out);
   }

@@ -9,7 +9,7 @@
 #include "view/paint.h"
 #include "view/pictures.h"
 
-enum { MOST_LANES = 1024, MOST_LINKS = 8, LANE = 20, BOX = 17, LINK = 34, AREA = 18 };
+enum { MAX_BLOCKS = 1024, MOST_LINKS = 8, BLOCK = 20, BOX = 17, LINK = 34, AREA = 18 };
 
 /* Narrower than this (px) boxes are merged: a column takes the colour that fills most of it. */
 #define COLUMN 0.5
@@ -86,9 +86,9 @@ static void end_column(const drawing *d, merge *m, double y) {
   memset(m->filled, 0, sizeof m->filled);
 }
 
-static void draw_lane(drawing *d, const polyccl_trace_lane *lane, double y) {
+static void draw_block(drawing *d, const polyccl_trace_block *block, double y) {
   merge m = {.column = -1};
-  for (size_t i = lane->record; i < lane->record + lane->records; i++) {
+  for (size_t i = block->record; i < block->record + block->records; i++) {
     const polyccl_trace_record *record = &d->trace->record[i];
     uint8_t op = d->trace->step[record->step].op;
     bool busy = record->state == POLYCCL_TRACE_BUSY;
@@ -140,27 +140,27 @@ static void draw_axis(const drawing *d, double top, double bottom) {
                 milli ? "time (ms)" : "time (\xC2\xB5s)");
 }
 
-static bool shows(const drawing *d, const polyccl_trace_lane *lane) { return d->rank < 0 || lane->rank == d->rank; }
+static bool shows(const drawing *d, const polyccl_trace_block *block) { return d->rank < 0 || block->rank == d->rank; }
 
-static double draw_lanes(drawing *d, double y) {
+static double draw_blocks(drawing *d, double y) {
   const polyccl_trace *trace = d->trace;
-  for (size_t i = 0, shown = 0; i < trace->lanes; i++) {
-    const polyccl_trace_lane *lane = &trace->lane[i];
-    if (!shows(d, lane)) {
+  for (size_t i = 0, shown = 0; i < trace->blocks; i++) {
+    const polyccl_trace_block *block = &trace->block[i];
+    if (!shows(d, block)) {
       continue;
     }
-    bool first = i == 0 || lane[-1].rank != lane->rank;
+    bool first = i == 0 || block[-1].rank != block->rank;
     y += first && shown++ > 0 ? 6 : 0;
     char name[32];
     if (first) {
-      snprintf(name, sizeof name, "rank %d", lane->rank);
+      snprintf(name, sizeof name, "rank %d", block->rank);
       pccl_svg_text(d->svg, 14, y + 13, (pccl_svg_font){.size = 12, .bold = true}, name);
     }
-    snprintf(name, sizeof name, "tb %d", lane->tb);
+    snprintf(name, sizeof name, "tb %d", block->tb);
     pccl_svg_text(d->svg, d->left - 14, y + 12.5,
                   (pccl_svg_font){.size = 11, .anchor = PCCL_SVG_END, .fill = soft.fill}, name);
-    draw_lane(d, lane, y);
-    y += LANE;
+    draw_block(d, block, y);
+    y += BLOCK;
   }
   return y;
 }
@@ -248,21 +248,21 @@ static polyccl_result draw_links(drawing *d, double y, size_t shown, link_load *
 
 static polyccl_result draw(drawing *d, link_load *loads, size_t busy) {
   const polyccl_trace *trace = d->trace;
-  size_t lanes = 0, ranks = 0, links = busy < MOST_LINKS ? busy : MOST_LINKS;
-  for (size_t i = 0; i < trace->lanes; i++) {
-    lanes += shows(d, &trace->lane[i]);
-    ranks += shows(d, &trace->lane[i]) && (i == 0 || trace->lane[i - 1].rank != trace->lane[i].rank);
+  size_t blocks = 0, ranks = 0, links = busy < MOST_LINKS ? busy : MOST_LINKS;
+  for (size_t i = 0; i < trace->blocks; i++) {
+    blocks += shows(d, &trace->block[i]);
+    ranks += shows(d, &trace->block[i]) && (i == 0 || trace->block[i - 1].rank != trace->block[i].rank);
   }
-  if (lanes == 0) {
+  if (blocks == 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the trace has no rank %d", d->rank);
   }
-  if (lanes > MOST_LANES) {
+  if (blocks > MAX_BLOCKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
                      "%zu thread blocks are more than a picture can show (%d): choose a rank "
                      "(--rank R) or write a page",
-                     lanes, MOST_LANES);
+                     blocks, MAX_BLOCKS);
   }
-  double top = 66, bottom = top + (double)(lanes * LANE + (ranks - 1) * 6), width = 1100;
+  double top = 66, bottom = top + (double)(blocks * BLOCK + (ranks - 1) * 6), width = 1100;
   double height = bottom + (links > 0 ? 30 + (double)(links * LINK) : 0) + 36;
   d->left = 134;
   d->right = width - 24;
@@ -273,7 +273,7 @@ static polyccl_result draw(drawing *d, link_load *loads, size_t busy) {
   pccl_svg_open(d->svg, width, height, title);
   pccl_svg_text(d->svg, 14, 26, (pccl_svg_font){.size = 16, .bold = true}, title);
   draw_axis(d, top - 4, bottom);
-  draw_lanes(d, top);
+  draw_blocks(d, top);
   if (links > 0) {
     PCCL_TRY(draw_links(d, bottom + 8, links, loads, busy));
   }

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fprintf(stderr, "%s in\n%s", polyccl_last_error(), text);
     abort();
   }
-  if (again->records != trace->records || again->lanes != trace->lanes || again->steps != trace->steps) {
+  if (again->records != trace->records || again->blocks != trace->blocks || again->steps != trace->steps) {
     fprintf(stderr, "%zu records come back as %zu\n", trace->records, again->records);
     abort();
   }

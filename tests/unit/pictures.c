@@ -237,7 +237,7 @@ static void a_timeline_is_drawn(void **state) {
   polyccl_trace_destroy(trace);
 }
 
-/* A hundred thousand boxes on one lane become at most two per pixel, and no time is lost. */
+/* A hundred thousand boxes on one block become at most two per pixel, and no time is lost. */
 static void small_boxes_are_merged(void **state) {
   (void)state;
   polyccl_plan *plan = sample_plan();
@@ -358,7 +358,7 @@ static void a_page_holds_the_trace(void **state) {
   column(json_object_get(made, "record"), "begin", "f8", begin, sizeof begin);
   column(json_object_get(made, "record"), "step", "i4", step, sizeof step);
   column(json_object_get(made, "record"), "state", "u1", states, sizeof states);
-  column(json_object_get(made, "lane"), "record", "u4", first, sizeof first);
+  column(json_object_get(made, "block"), "record", "u4", first, sizeof first);
   column(made, "wait", "i4", wait, sizeof wait);
   for (size_t i = 0; i < 32; i++) {
     assert_true(begin[i] == trace->record[i].begin);

@@ -19,25 +19,25 @@
 static void records_are_sorted_and_joined(void **state) {
   (void)state;
   polyccl_trace *trace = sample_trace();
-  assert_int_equal(trace->lanes, 4);
+  assert_int_equal(trace->blocks, 4);
   assert_int_equal(trace->records, 32);
   assert_true(trace->duration == 139.625);
   int joined = 0;
-  for (size_t i = 0; i < trace->lanes; i++) {
-    const polyccl_trace_lane *lane = &trace->lane[i];
-    assert_int_equal(lane->rank, i / 2);
-    assert_int_equal(lane->records, 8);
-    for (size_t k = lane->record; k < lane->record + lane->records; k++) {
+  for (size_t i = 0; i < trace->blocks; i++) {
+    const polyccl_trace_block *block = &trace->block[i];
+    assert_int_equal(block->rank, i / 2);
+    assert_int_equal(block->records, 8);
+    for (size_t k = block->record; k < block->record + block->records; k++) {
       const polyccl_trace_record *record = &trace->record[k];
-      assert_int_equal(trace->step[record->step].lane, i);
-      assert_true(k == lane->record || record->begin >= record[-1].end);
+      assert_int_equal(trace->step[record->step].block, i);
+      assert_true(k == block->record || record->begin >= record[-1].end);
       if (record->message >= 0) {
         const polyccl_trace_record *sender = &trace->record[record->message];
         const polyccl_trace_step *step = &trace->step[record->step], *from = &trace->step[sender->step];
         assert_int_equal(sender->batch, record->batch);
         assert_int_equal(sender->state, POLYCCL_TRACE_BUSY);
-        assert_int_equal(trace->lane[from->lane].rank, step->recv_rank);
-        assert_int_equal(from->send_rank, lane->rank);
+        assert_int_equal(trace->block[from->block].rank, step->recv_rank);
+        assert_int_equal(from->send_rank, block->rank);
         assert_int_equal(from->send_channel, step->recv_channel);
         joined++;
       }

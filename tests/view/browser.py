@@ -171,7 +171,7 @@ def check_page(case, label, rows, show=None):
 BOTH = """
 (function () {
   const {view, page} = window.polyccl, buttons = [...document.querySelectorAll("#sources button")], seen = [];
-  const canvas = document.querySelector("#lanes canvas");
+  const canvas = document.querySelector("#blocks canvas");
   const look = () => {
     const stats = window.polyccl.redraw(), boxes = view.shown.map(t => window.polyccl.boxRect(t, 0));
     const pixels = boxes.map(b => [...canvas.getContext("2d").getImageData(Math.round(b.x + b.width * 0.9), Math.round(b.y + 2), 1, 1).data].slice(0, 3));

@@ -90,7 +90,7 @@ def traces(folder):
     page = page_data(run(*simulate, "--trace-in", measured))
     check("two traces", [t["source"] for t in page["traces"]], ["simulated", "measured"])
     check("same records", page["traces"][0]["record"]["step"], page["traces"][1]["record"]["step"])
-    check("same lanes", page["traces"][0]["lane"], page["traces"][1]["lane"])
+    check("same blocks", page["traces"][0]["block"], page["traces"][1]["block"])
     check("same steps", page["traces"][0]["step"], page["traces"][1]["step"])
 
 

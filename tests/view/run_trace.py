@@ -31,10 +31,10 @@ def check(what, condition):
 def check_trace(label, trace, ranks):
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     busy = {}
-    lanes = {}
+    blocks = {}
     for e in events:
         key = (e["pid"], e["tid"], e["args"]["step"], e["args"]["batch"])
-        lanes.setdefault(key[:2], []).append(e)
+        blocks.setdefault(key[:2], []).append(e)
         if e["cat"] == "busy":
             check(f"{label}: {key} ran twice", key not in busy)
             busy[key] = e
@@ -44,12 +44,12 @@ def check_trace(label, trace, ranks):
     check(f"{label}: micro-batches", batches == set(range(len(batches))))
     steps = {k[:3] for k in busy}
     check(f"{label}: {len(busy)} events of {len(steps)} steps x {len(batches)}", len(busy) == len(steps) * len(batches))
-    for lane, own in lanes.items():
+    for block, own in blocks.items():
         own.sort(key=lambda e: (e["ts"], e["ts"] + e["dur"]))
         numbers = sorted({e["args"]["step"] for e in own})
-        check(f"{label}: steps of {lane}: {numbers}", numbers == list(range(len(numbers))))
+        check(f"{label}: steps of {block}: {numbers}", numbers == list(range(len(numbers))))
         for a, b in zip(own, own[1:]):
-            check(f"{label}: {lane} does two things at {b['ts']}", a["ts"] + a["dur"] <= b["ts"] + 0.002)
+            check(f"{label}: {block} does two things at {b['ts']}", a["ts"] + a["dur"] <= b["ts"] + 0.002)
     starts = {e["id"]: e for e in trace["traceEvents"] if e["ph"] == "s"}
     ends = {e["id"]: e for e in trace["traceEvents"] if e["ph"] == "f"}
     receives = sum("from" in e["args"] for e in busy.values())

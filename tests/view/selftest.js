@@ -1,14 +1,14 @@
 // Runs inside a page of `polyccl view`: acts as a user would, by events, and writes what came of it into the page.
 // Everything is synchronous, so the browser may print the document right after it has loaded.
 (function () {
-  const results = {}, {page, view} = window.polyccl, lanes = document.getElementById("lanes"), canvas = lanes.querySelector("canvas");
+  const results = {}, {page, view} = window.polyccl, blocks = document.getElementById("blocks"), canvas = blocks.querySelector("canvas");
   const wanted = JSON.parse(document.getElementById("wanted").textContent);
 
   function find(rank, tb, step, batch, state) {
     const trace = view.shown[0];
     for (let i = 0; i < trace.kind.length; i++) {
-      const s = trace.record.step[i], lane = trace.step.lane[s];
-      if (trace.lane.rank[lane] === rank && trace.lane.tb[lane] === tb && trace.step.number[s] === step &&
+      const s = trace.record.step[i], block = trace.step.block[s];
+      if (trace.block.rank[block] === rank && trace.block.tb[block] === tb && trace.step.number[s] === step &&
           trace.record.batch[i] === batch && trace.record.state[i] === state) return i;
     }
     return -1;
@@ -16,13 +16,13 @@
   const key = name => document.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
   const box = record => {
     window.polyccl.redraw();
-    const r = window.polyccl.boxRect(view.shown[0], record), at = lanes.getBoundingClientRect();
+    const r = window.polyccl.boxRect(view.shown[0], record), at = blocks.getBoundingClientRect();
     return {x: at.left + r.x + r.width / 2, y: at.top + r.y + r.height / 2, width: r.width, inX: r.x + r.width * 0.94, inY: r.y + 2};
   };
-  const pointer = (type, x, y, buttons) => lanes.dispatchEvent(new PointerEvent(type, {clientX: x, clientY: y, button: 0, buttons, pointerId: 1, bubbles: true, cancelable: true}));
+  const pointer = (type, x, y, buttons) => blocks.dispatchEvent(new PointerEvent(type, {clientX: x, clientY: y, button: 0, buttons, pointerId: 1, bubbles: true, cancelable: true}));
   const text = id => document.getElementById(id).innerText.replace(/\s+/g, " ").trim();
   const pixel = (x, y) => [...canvas.getContext("2d").getImageData(Math.round(x * devicePixelRatio), Math.round(y * devicePixelRatio), 1, 1).data].slice(0, 3);
-  const here = () => { const a = view.selected, s = a && a.trace.record.step[a.record]; return a ? [a.trace.lane.rank[a.trace.step.lane[s]], a.trace.lane.tb[a.trace.step.lane[s]], a.trace.step.number[s], a.trace.record.batch[a.record], a.trace.record.state[a.record]] : null; };
+  const here = () => { const a = view.selected, s = a && a.trace.record.step[a.record]; return a ? [a.trace.block.rank[a.trace.step.block[s]], a.trace.block.tb[a.trace.step.block[s]], a.trace.step.number[s], a.trace.record.batch[a.record], a.trace.record.state[a.record]] : null; };
 
   try {
     results.title = text("title");
@@ -36,8 +36,8 @@
     const target = find(...wanted.box, 0);
     window.polyccl.setSpan(view.shown[0].record.begin[target] - 3, view.shown[0].record.begin[target] + 5);
     let at = box(target);
-    lanes.scrollTop = 0;
-    if (at.y > lanes.getBoundingClientRect().bottom - 20) { lanes.scrollTop = at.y - 300; at = box(target); }
+    blocks.scrollTop = 0;
+    if (at.y > blocks.getBoundingClientRect().bottom - 20) { blocks.scrollTop = at.y - 300; at = box(target); }
     pointer("pointermove", at.x, at.y, 0);
     results.hover = text("tip");
     results.tipShown = !document.getElementById("tip").hidden;
@@ -52,10 +52,10 @@
     results.waitHover = text("tip");
 
     // wheel: the time under the pointer stays where it is
-    const span = view.end - view.begin, rect = lanes.getBoundingClientRect();
+    const span = view.end - view.begin, rect = blocks.getBoundingClientRect();
     const timeAt = x => view.begin + (x - rect.left - 118) / (rect.width - 132) * (view.end - view.begin);
     const before = timeAt(at.x);
-    lanes.dispatchEvent(new WheelEvent("wheel", {clientX: at.x, clientY: at.y, deltaY: -240, bubbles: true, cancelable: true}));
+    blocks.dispatchEvent(new WheelEvent("wheel", {clientX: at.x, clientY: at.y, deltaY: -240, bubbles: true, cancelable: true}));
     results.zoom = (view.end - view.begin) / span;
     results.zoomDrift = Math.abs(timeAt(at.x) - before) / span;
 
@@ -101,7 +101,7 @@
 
     // collapse one rank by its name, then all
     window.polyccl.redraw();
-    lanes.scrollTop = 0;
+    blocks.scrollTop = 0;
     window.polyccl.redraw();
     pointer("pointerdown", rect.left + 30, rect.top + 34, 1);
     pointer("pointerup", rect.left + 30, rect.top + 34, 0);

@@ -9,15 +9,15 @@ function redrawSoon() {
 
 function redraw() {
   redrawAsked = false;
-  drawLinks(); // its height decides the lanes'
-  const stats = drawLanes();
+  drawLinks(); // its height decides the blocks'
+  const stats = drawBlocks();
   drawOverview();
   return stats;
 }
 
 function layout() {
   drawLinks();
-  layoutRows(lanesPane.clientHeight - AXIS - 10);
+  layoutRows(blocksPane.clientHeight - AXIS - 10);
 }
 
 function toRgb(hex) { return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); }
@@ -112,7 +112,7 @@ function listenToButtons() {
     redrawSoon();
   });
   on("collapse", () => {
-    const ranks = allLanes().map(([rank]) => rank), fold = view.collapsed.size < ranks.length;
+    const ranks = allBlocks().map(([rank]) => rank), fold = view.collapsed.size < ranks.length;
     view.collapsed = new Set(fold ? ranks : []);
     layout();
     redrawSoon();
@@ -129,7 +129,7 @@ function listenToButtons() {
     redrawSoon();
   });
   document.getElementById("search").addEventListener("input", event => search(event.target.value));
-  new ResizeObserver(() => { layout(); redrawSoon(); }).observe(lanesPane);
+  new ResizeObserver(() => { layout(); redrawSoon(); }).observe(blocksPane);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => setTheme(dark.matches));
   return dark.matches;
@@ -137,7 +137,7 @@ function listenToButtons() {
 
 function start() {
   const most = 120; // rows that one can still find one's way in
-  if (page.traces.some(trace => trace.lane.rank.length > most)) view.collapsed = new Set(allLanes().map(([rank]) => rank));
+  if (page.traces.some(trace => trace.block.rank.length > most)) view.collapsed = new Set(allBlocks().map(([rank]) => rank));
   page.traces.forEach(prepareLinks);
   document.getElementById("critical").hidden = !page.traces.some(trace => trace.hasCritical);
   view.shown = [page.traces[0]];

@@ -29,16 +29,16 @@ function upperBound(values, value, low, high) {
 // kind: the index of the paint: ops first, then the waiting states.
 function prepareTrace(trace, index, page) {
   trace.index = index;
-  unpackAll(trace.lane);
+  unpackAll(trace.block);
   unpackAll(trace.step);
   unpackAll(trace.record);
   unpackAll(trace.sample);
   trace.wait = unpack(trace.wait);
   const {step, state} = trace.record, count = step.length, op = trace.step.op;
   trace.kind = new Uint8Array(count);
-  trace.lanesOf = new Map();
+  trace.blocksOf = new Map();
   for (let i = 0; i < count; i++) trace.kind[i] = state[i] === 0 ? op[step[i]] : page.ops.length + state[i] - 1;
-  for (let i = 0; i < trace.lane.rank.length; i++) trace.lanesOf.set(trace.lane.rank[i] + "." + trace.lane.tb[i], i);
+  for (let i = 0; i < trace.block.rank.length; i++) trace.blocksOf.set(trace.block.rank[i] + "." + trace.block.tb[i], i);
   trace.readers = null;
   trace.short = {simulated: "sim", measured: "run"}[trace.source] || trace.source.slice(0, 7);
   trace.hasCritical = trace.record.critical.some(x => x === 1);
@@ -64,11 +64,11 @@ function receiversOf(trace, record) {
   return found === undefined ? -1 : found;
 }
 
-function laneOfRecord(trace, record) { return trace.step.lane[trace.record.step[record]]; }
+function blockOfRecord(trace, record) { return trace.step.block[trace.record.step[record]]; }
 
-// The record of a lane at `time`, or -1. With `slack` > 0 also the nearest one within it.
-function recordAt(trace, lane, time, slack) {
-  const first = trace.lane.record[lane], last = trace.lane.record[lane + 1];
+// The record of a block at `time`, or -1. With `slack` > 0 also the nearest one within it.
+function recordAt(trace, block, time, slack) {
+  const first = trace.block.record[block], last = trace.block.record[block + 1];
   const {begin, end} = trace.record;
   const i = upperBound(begin, time, first, last) - 1;
   if (i >= first && end[i] >= time) return i;
@@ -81,7 +81,7 @@ function recordAt(trace, lane, time, slack) {
 function sharesOf(trace) {
   const {begin, end, state} = trace.record, sums = [0, 0, 0, 0, 0];
   for (let i = 0; i < state.length; i++) sums[state[i]] += end[i] - begin[i];
-  const whole = trace.duration * trace.lane.rank.length;
+  const whole = trace.duration * trace.block.rank.length;
   sums[4] = Math.max(0, whole - sums[0] - sums[1] - sums[2] - sums[3]);
   return sums.map(x => whole > 0 ? x / whole : 0);
 }

@@ -1,4 +1,4 @@
-// The lanes. Boxes narrower than a pixel or so are not drawn one by one: their colours are averaged over the pixels they
+// The blocks. Boxes narrower than a pixel or so are not drawn one by one: their colours are averaged over the pixels they
 // cover, which is what a perfect renderer would show, at the price of one addition per box in view. Only records in the
 // visible span of visible rows are looked at.
 
@@ -96,14 +96,14 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', He
 
 // One trace's records in one part of a row. Returns how many were looked at.
 function drawPart(s, part, y, height, big) {
-  const {ratio} = s, {trace, lanes} = part, {begin, end, state} = trace.record;
+  const {ratio} = s, {trace, blocks} = part, {begin, end, state} = trace.record;
   const scale = plotWidth(s.width / ratio) * ratio / (view.end - view.begin);
-  const matches = view.matches && view.matches[trace.index], single = lanes.length === 1, share = 1 / Math.max(1, part.lanes.length);
+  const matches = view.matches && view.matches[trace.index], single = blocks.length === 1, share = 1 / Math.max(1, part.blocks.length);
   let looked = 0;
   busyStrips.clear();
   waitStrips.clear();
-  for (const lane of lanes) {
-    const first = trace.lane.record[lane], last = trace.lane.record[lane + 1];
+  for (const block of blocks) {
+    const first = trace.block.record[block], last = trace.block.record[block + 1];
     const from = Math.max(first, upperBound(begin, view.begin, first, last) - 1), to = upperBound(begin, view.end, from, last);
     const stride = Math.max(1, Math.floor((to - from) / (16 * busyStrips.width))); // beyond what pixels can tell: a sample
     for (let i = from, step = 1; i < to; i += step) {
@@ -186,11 +186,11 @@ function drawGutter(s, scroll, colors) {
 }
 
 function boxRect(trace, record) {
-  const lane = laneOfRecord(trace, record), index = rowOfLane(trace.lane.rank[lane], trace.lane.tb[lane]);
+  const block = blockOfRecord(trace, record), index = rowOfBlock(trace.block.rank[block], trace.block.tb[block]);
   if (index < 0 || !view.shown.includes(trace)) return null;
-  const part = partsOf(view.rows[index])[view.shown.indexOf(trace)], width = lanesPane.clientWidth;
+  const part = partsOf(view.rows[index])[view.shown.indexOf(trace)], width = blocksPane.clientWidth;
   const x0 = timeToX(trace.record.begin[record], width), x1 = timeToX(trace.record.end[record], width);
-  return {x: x0, width: x1 - x0, y: part.y - lanesPane.scrollTop + AXIS, height: part.height};
+  return {x: x0, width: x1 - x0, y: part.y - blocksPane.scrollTop + AXIS, height: part.height};
 }
 
 function drawMessage(s, trace, from, to, color) {
@@ -228,12 +228,12 @@ function drawMarks(s, colors) {
   context.restore();
 }
 
-const lanesPane = document.getElementById("lanes"), lanesCanvas = lanesPane.querySelector("canvas");
+const blocksPane = document.getElementById("blocks"), blocksCanvas = blocksPane.querySelector("canvas");
 
-function drawLanes() {
-  const height = lanesPane.clientHeight, scroll = lanesPane.scrollTop, colors = view.colors;
-  lanesPane.querySelector(".spacer").style.height = Math.max(0, view.height + AXIS - height) + "px";
-  const s = prepareCanvas(lanesCanvas, lanesPane.clientWidth, height), {context, ratio} = s;
+function drawBlocks() {
+  const height = blocksPane.clientHeight, scroll = blocksPane.scrollTop, colors = view.colors;
+  blocksPane.querySelector(".spacer").style.height = Math.max(0, view.height + AXIS - height) + "px";
+  const s = prepareCanvas(blocksCanvas, blocksPane.clientWidth, height), {context, ratio} = s;
   const from = Math.max(0, rowAt(scroll)), big = [];
   let to = from, looked = 0;
   while (to < view.rows.length && view.rows[to].y - scroll + AXIS < height) to++;

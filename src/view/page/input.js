@@ -1,18 +1,18 @@
 // Pointer and keyboard.
 
 function hitAt(x, y) {
-  const width = lanesPane.clientWidth;
+  const width = blocksPane.clientWidth;
   if (y < AXIS || x > width - rightGap() + 4) return null;
-  const index = rowAt(y - AXIS + lanesPane.scrollTop);
+  const index = rowAt(y - AXIS + blocksPane.scrollTop);
   if (index < 0) return null;
-  const row = view.rows[index], inRow = y - AXIS + lanesPane.scrollTop;
+  const row = view.rows[index], inRow = y - AXIS + blocksPane.scrollTop;
   if (inRow > row.y + row.height + 2) return null;
   if (x < GUTTER) return {row, record: -1};
   const time = xToTime(x, width), slack = 2 * (view.end - view.begin) / plotWidth(width);
   for (const part of partsOf(row)) {
     if (inRow < part.y - 1 || inRow > part.y + part.height + 1) continue;
-    for (const lane of part.lanes) {
-      const record = recordAt(part.trace, lane, time, slack);
+    for (const block of part.blocks) {
+      const record = recordAt(part.trace, block, time, slack);
       if (record >= 0) return {row, trace: part.trace, record};
     }
   }
@@ -37,11 +37,11 @@ function clearSelection() {
 
 // Selects the box and moves it into sight.
 function reveal(trace, record) {
-  const lane = laneOfRecord(trace, record), rank = trace.lane.rank[lane];
+  const block = blockOfRecord(trace, record), rank = trace.block.rank[block];
   if (!view.shown.includes(trace)) showTraces([trace]);
   if (view.collapsed.delete(rank)) layout();
-  const row = view.rows[rowOfLane(rank, trace.lane.tb[lane])], room = lanesPane.clientHeight - AXIS;
-  if (row.y < lanesPane.scrollTop || row.y + row.height > lanesPane.scrollTop + room) lanesPane.scrollTop = row.y - room / 2;
+  const row = view.rows[rowOfBlock(rank, trace.block.tb[block])], room = blocksPane.clientHeight - AXIS;
+  if (row.y < blocksPane.scrollTop || row.y + row.height > blocksPane.scrollTop + room) blocksPane.scrollTop = row.y - room / 2;
   const begin = trace.record.begin[record], end = trace.record.end[record], span = view.end - view.begin;
   if (end < view.begin + span * 0.02 || begin > view.end - span * 0.02) setSpan((begin + end) / 2 - span / 2, (begin + end) / 2 + span / 2);
   select(trace, record);
@@ -90,16 +90,16 @@ function toggleRank(rank) {
 
 function listenToPointer() {
   let drag = null;
-  const local = event => { const box = lanesPane.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-  lanesPane.addEventListener("pointerdown", event => {
-    if (event.button !== 0 || event.offsetX > lanesPane.clientWidth) return;
-    drag = {x: event.clientX, y: event.clientY, begin: view.begin, end: view.end, scroll: lanesPane.scrollTop, moved: false, id: event.pointerId};
+  const local = event => { const box = blocksPane.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  blocksPane.addEventListener("pointerdown", event => {
+    if (event.button !== 0 || event.offsetX > blocksPane.clientWidth) return;
+    drag = {x: event.clientX, y: event.clientY, begin: view.begin, end: view.end, scroll: blocksPane.scrollTop, moved: false, id: event.pointerId};
   });
-  lanesPane.addEventListener("pointermove", event => {
+  blocksPane.addEventListener("pointermove", event => {
     const [x, y] = local(event);
     if (!drag) {
       const hit = hitAt(x, y);
-      lanesPane.classList.toggle("over-box", hit !== null && (hit.record >= 0 || x < GUTTER));
+      blocksPane.classList.toggle("over-box", hit !== null && (hit.record >= 0 || x < GUTTER));
       showTip(hit, event.clientX, event.clientY);
       return;
     }
@@ -107,35 +107,35 @@ function listenToPointer() {
     if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
     if (!drag.moved) {
       drag.moved = true;
-      try { lanesPane.setPointerCapture(drag.id); } catch (error) { /* the pointer is gone already */ }
-      lanesPane.classList.add("dragging");
+      try { blocksPane.setPointerCapture(drag.id); } catch (error) { /* the pointer is gone already */ }
+      blocksPane.classList.add("dragging");
       showTip(null);
     }
-    const shift = dx / plotWidth(lanesPane.clientWidth) * (drag.end - drag.begin);
-    lanesPane.scrollTop = drag.scroll - dy;
+    const shift = dx / plotWidth(blocksPane.clientWidth) * (drag.end - drag.begin);
+    blocksPane.scrollTop = drag.scroll - dy;
     setSpan(drag.begin - shift, drag.end - shift);
   });
   const finish = event => {
     const was = drag;
     drag = null;
-    lanesPane.classList.remove("dragging");
+    blocksPane.classList.remove("dragging");
     if (!was || was.moved || event.type !== "pointerup") return;
     const [x, y] = local(event), hit = hitAt(x, y);
     if (hit && hit.record >= 0) select(hit.trace, hit.record);
     else if (hit && x < GUTTER) toggleRank(hit.row.rank);
     else clearSelection();
   };
-  lanesPane.addEventListener("pointerup", finish);
-  lanesPane.addEventListener("pointercancel", finish);
-  lanesPane.addEventListener("pointerleave", () => showTip(null));
-  lanesPane.addEventListener("dblclick", event => {
+  blocksPane.addEventListener("pointerup", finish);
+  blocksPane.addEventListener("pointercancel", finish);
+  blocksPane.addEventListener("pointerleave", () => showTip(null));
+  blocksPane.addEventListener("dblclick", event => {
     const hit = hitAt(...local(event));
     if (hit && hit.record >= 0) zoomTo(hit.trace, hit.record);
   });
-  lanesPane.addEventListener("wheel", event => {
+  blocksPane.addEventListener("wheel", event => {
     if (event.shiftKey) return; // the scroller's own way over the ranks
     event.preventDefault();
-    const unit = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 300 : 1, width = lanesPane.clientWidth;
+    const unit = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 300 : 1, width = blocksPane.clientWidth;
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       const shift = event.deltaX * unit / plotWidth(width) * (view.end - view.begin);
       setSpan(view.begin + shift, view.end + shift);
@@ -143,7 +143,7 @@ function listenToPointer() {
       zoomBy(Math.exp(Math.max(-400, Math.min(400, event.deltaY * unit)) * 0.0022), xToTime(Math.max(GUTTER, local(event)[0]), width));
     }
   }, {passive: false});
-  lanesPane.addEventListener("scroll", redrawSoon);
+  blocksPane.addEventListener("scroll", redrawSoon);
   linksPane.addEventListener("scroll", redrawSoon);
   linksPane.addEventListener("pointermove", showLinkTip);
   linksPane.addEventListener("pointerleave", () => showTip(null));
@@ -156,21 +156,21 @@ function listenToPointer() {
   overview.addEventListener("pointermove", jump);
 }
 
-// The neighbour of the selection: along its lane, or on the next lane at the same time.
+// The neighbour of the selection: along its block, or on the next block at the same time.
 function stepSelection(along, across) {
   if (!view.selected) {
     const trace = view.shown[0];
     if (trace.kind.length > 0) reveal(trace, 0);
     return;
   }
-  const {trace, record} = view.selected, lane = laneOfRecord(trace, record), count = trace.lane.rank.length;
+  const {trace, record} = view.selected, block = blockOfRecord(trace, record), count = trace.block.rank.length;
   if (along !== 0) {
     const next = record + along;
-    if (next >= trace.lane.record[lane] && next < trace.lane.record[lane + 1]) reveal(trace, next);
+    if (next >= trace.block.record[block] && next < trace.block.record[block + 1]) reveal(trace, next);
     return;
   }
   const middle = (trace.record.begin[record] + trace.record.end[record]) / 2;
-  for (let next = lane + across; next >= 0 && next < count; next += across) {
+  for (let next = block + across; next >= 0 && next < count; next += across) {
     const found = recordAt(trace, next, middle, Infinity);
     if (found >= 0) { reveal(trace, found); return; }
   }
@@ -181,11 +181,11 @@ const COMMANDS = {
   ArrowUp: () => stepSelection(0, -1), ArrowDown: () => stepSelection(0, 1),
   "+": () => zoomAtSelection(0.7), "=": () => zoomAtSelection(0.7), "-": () => zoomAtSelection(1 / 0.7),
   a: () => panBy(-0.15), d: () => panBy(0.15),
-  w: () => { lanesPane.scrollTop -= 60; }, s: () => { lanesPane.scrollTop += 60; },
+  w: () => { blocksPane.scrollTop -= 60; }, s: () => { blocksPane.scrollTop += 60; },
   0: fitAll, Home: fitAll,
   Enter: () => { if (view.selected) zoomTo(view.selected.trace, view.selected.record); },
   m: () => { const at = view.selected; if (at && at.trace.record.message[at.record] >= 0) reveal(at.trace, at.trace.record.message[at.record]); },
-  " ": () => { const at = view.selected; if (at) toggleRank(at.trace.lane.rank[laneOfRecord(at.trace, at.record)]); },
+  " ": () => { const at = view.selected; if (at) toggleRank(at.trace.block.rank[blockOfRecord(at.trace, at.record)]); },
   n: () => nextMatch(1), p: () => nextMatch(-1),
   c: () => document.getElementById("critical").click(), x: () => document.getElementById("collapse").click(),
   t: () => document.getElementById("theme").click(), "?": () => document.getElementById("help").click(),
@@ -206,7 +206,7 @@ function listenToKeys() {
     const target = event.target;
     if (target instanceof HTMLInputElement) {
       if (event.key === "Enter") { event.preventDefault(); nextMatch(event.shiftKey ? -1 : 1); }
-      if (event.key === "Escape") { target.value = ""; search(""); lanesPane.focus(); }
+      if (event.key === "Escape") { target.value = ""; search(""); blocksPane.focus(); }
       return;
     }
     if (target instanceof HTMLButtonElement && (event.key === " " || event.key === "Enter")) return;

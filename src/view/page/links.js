@@ -84,12 +84,12 @@ function linkAt(x, y) {
       : [link.name, `${rate.toPrecision(3)} GB/s${share}`, `at ${formatTime(time, (view.end - view.begin) / 1000)}`];
 }
 
-// Per pixel the mean colour of all lanes, busy above waiting; made when size, theme or trace change.
+// Per pixel the mean colour of all blocks, busy above waiting; made when size, theme or trace change.
 function overviewImage(width) {
   const key = [width, view.dark, view.shown.map(t => t.index).join()].join("/");
   if (overviewImage.key === key) return overviewImage.sums;
   const trace = view.shown[0], {begin, end, state} = trace.record, busy = new Float32Array(width * 4), wait = new Float32Array(width * 4);
-  const scale = width / spanOf(), share = 1 / Math.max(1, trace.lane.rank.length);
+  const scale = width / spanOf(), share = 1 / Math.max(1, trace.block.rank.length);
   for (let i = 0; i < state.length; i++) {
     const sums = state[i] === 0 ? busy : wait, rgb = view.rgb[trace.kind[i]], x0 = begin[i] * scale, x1 = Math.min(width, end[i] * scale);
     for (let p = Math.floor(x0); p < x1; p++) {

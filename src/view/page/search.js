@@ -2,7 +2,7 @@
 // line. Boxes that do not match fade.
 
 const KEYS = {
-  rank: (t, r) => t.lane.rank[laneOfRecord(t, r)], tb: (t, r) => t.lane.tb[laneOfRecord(t, r)],
+  rank: (t, r) => t.block.rank[blockOfRecord(t, r)], tb: (t, r) => t.block.tb[blockOfRecord(t, r)],
   step: (t, r) => t.step.number[t.record.step[r]], batch: (t, r) => t.record.batch[r],
   channel: null, peer: null, line: null, op: null,
 };
@@ -51,7 +51,7 @@ function search(text) {
   redrawSoon();
 }
 
-// The match after (direction 1) or before (-1) the selection, over all lanes, by time.
+// The match after (direction 1) or before (-1) the selection, over all blocks, by time.
 function nextMatch(direction) {
   const trace = view.selected && view.shown.includes(view.selected.trace) ? view.selected.trace : view.shown[0];
   if (!view.matches || !trace) return;

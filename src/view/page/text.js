@@ -8,8 +8,8 @@ function formatTime(us, resolution) {
 }
 
 function stepName(trace, step) {
-  const lane = trace.step.lane[step];
-  return `rank ${trace.lane.rank[lane]}, thread block ${trace.lane.tb[lane]}, step ${trace.step.number[step]}`;
+  const block = trace.step.block[step];
+  return `rank ${trace.block.rank[block]}, thread block ${trace.block.tb[block]}, step ${trace.step.number[step]}`;
 }
 
 function placeOf(trace, step) {
@@ -61,13 +61,13 @@ function titleOf(page, trace, record) {
 
 // Pairs [term, text, kind]; kind "code" or {go: record}.
 function describe(page, trace, record) {
-  const step = trace.record.step[record], s = trace.step, r = trace.record, lane = s.lane[step];
+  const step = trace.record.step[record], s = trace.step, r = trace.record, block = s.block[step];
   const rows = [];
   if (page.traces.length > 1) rows.push(["trace", trace.source]);
   const reason = reasonOf(trace, record);
   if (reason) rows.push(["reason", reason]);
   if (placeOf(trace, step)) rows.push(["source", placeOf(trace, step), "code"]);
-  rows.push(["where", `rank ${trace.lane.rank[lane]}, thread block ${trace.lane.tb[lane]}, step ${s.number[step]}`]);
+  rows.push(["where", `rank ${trace.block.rank[block]}, thread block ${trace.block.tb[block]}, step ${s.number[step]}`]);
   rows.push(["micro-batch", String(r.batch[record])]);
   const effect = effectOf(page, trace, step);
   if (effect) rows.push(["effect", effect]);

@@ -4,7 +4,7 @@ const page = loadPage();
 const view = {
   begin: 0, end: 1,              // us
   shown: [],                     // traces, in order
-  rows: [], height: 0,           // [{rank, lane: {rank, tb} or null, y, height}], sorted by y
+  rows: [], height: 0,           // [{rank, block: {rank, tb} or null, y, height}], sorted by y
   collapsed: new Set(),          // ranks
   selected: null, hovered: null, // {trace, record}
   matches: null,                 // per trace Uint8Array over records, or null
@@ -16,21 +16,21 @@ function spanOf() { return Math.max(...view.shown.map(t => t.duration), MIN_SPAN
 function rightGap() { return 14; }
 function plotWidth(width) { return Math.max(50, width - GUTTER - rightGap()); }
 
-function allLanes() {
-  const lanes = new Map(); // rank -> Set of tb
+function allBlocks() {
+  const blocks = new Map(); // rank -> Set of tb
   for (const trace of page.traces) {
-    for (let i = 0; i < trace.lane.rank.length; i++) {
-      const rank = trace.lane.rank[i];
-      if (!lanes.has(rank)) lanes.set(rank, new Set());
-      lanes.get(rank).add(trace.lane.tb[i]);
+    for (let i = 0; i < trace.block.rank.length; i++) {
+      const rank = trace.block.rank[i];
+      if (!blocks.has(rank)) blocks.set(rank, new Set());
+      blocks.get(rank).add(trace.block.tb[i]);
     }
   }
-  return [...lanes].sort((a, b) => a[0] - b[0]).map(([rank, tbs]) => [rank, [...tbs].sort((a, b) => a - b)]);
+  return [...blocks].sort((a, b) => a[0] - b[0]).map(([rank, tbs]) => [rank, [...tbs].sort((a, b) => a - b)]);
 }
 
 // Rows are as high as the window allows, within bounds in which boxes can be read.
 function layoutRows(available) {
-  const ranks = allLanes(), parts = view.shown.length;
+  const ranks = allBlocks(), parts = view.shown.length;
   const count = ranks.reduce((sum, [rank, tbs]) => sum + (view.collapsed.has(rank) ? 1 : tbs.length), 0);
   const wish = (available - ranks.length * RANK_GAP) / Math.max(1, count);
   const height = Math.round(Math.min(26 * Math.sqrt(parts), Math.max(13 * parts + (parts - 1) * 3, wish)));
@@ -56,21 +56,21 @@ function rowAt(y) {
   return low - 1;
 }
 
-function rowOfLane(rank, tb) {
+function rowOfBlock(rank, tb) {
   return view.rows.findIndex(row => row.rank === rank && (row.tb === tb || row.tb === -1));
 }
 
-// The traces that a row shows, each with its part of the height: [{trace, lanes, y, height}].
+// The traces that a row shows, each with its part of the height: [{trace, blocks, y, height}].
 function partsOf(row) {
   const count = view.shown.length, gap = count > 1 ? 1 : 0;
   const height = (row.height - gap * (count - 1)) / count;
   return view.shown.map((trace, i) => {
-    const lanes = [];
+    const blocks = [];
     for (const tb of row.tb === -1 ? row.tbs : [row.tb]) {
-      const lane = trace.lanesOf.get(row.rank + "." + tb);
-      if (lane !== undefined) lanes.push(lane);
+      const block = trace.blocksOf.get(row.rank + "." + tb);
+      if (block !== undefined) blocks.push(block);
     }
-    return {trace, lanes, y: row.y + i * (height + gap), height};
+    return {trace, blocks, y: row.y + i * (height + gap), height};
   });
 }
 

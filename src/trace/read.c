@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "view/trace_reader.h"
+#include "trace/reader.h"
 
 #define MOST_BYTES ((size_t)2 << 30)
 
@@ -76,7 +76,7 @@ static polyccl_result read_complete(pccl_reader *r, const json_t *event) {
   const json_t *ts = json_object_get(event, "ts"), *dur = json_object_get(event, "dur");
   const json_t *args = json_object_get(event, "args");
   const char *name = json_string_value(json_object_get(event, "name"));
-  int32_t rank, tb, lane = 0, batch = 0;
+  int32_t rank, tb, block = 0, batch = 0;
   polyccl_trace_record record = {.message = -1};
   if (!pccl_reader_natural(json_object_get(event, "pid"), &rank) ||
       !pccl_reader_natural(json_object_get(event, "tid"), &tb)) {
@@ -89,8 +89,8 @@ static polyccl_result read_complete(pccl_reader *r, const json_t *event) {
   if (json_object_get(args, "batch") != NULL && !pccl_reader_natural(json_object_get(args, "batch"), &batch)) {
     return pccl_reader_bad_event(r, "\"batch\" is a number from 0");
   }
-  PCCL_TRY(pccl_reader_lane(r, rank, tb, &lane));
-  PCCL_TRY(pccl_reader_step(r, lane, args, name != NULL ? name : "", &record.step));
+  PCCL_TRY(pccl_reader_block(r, rank, tb, &block));
+  PCCL_TRY(pccl_reader_step(r, block, args, name != NULL ? name : "", &record.step));
   record.begin = json_number_value(ts);
   record.end = record.begin + json_number_value(dur);
   record.batch = batch;

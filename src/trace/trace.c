@@ -1,4 +1,4 @@
-#include "view/trace.h"
+#include "trace/trace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void destroy_building(struct pccl_trace_building *building) {
     pccl_vec_free(&building->records);
     pccl_vec_free(&building->samples);
     pccl_vec_free(&building->links);
-    free(building->rank_lane);
+    free(building->rank_block);
     free(building);
   }
 }
@@ -56,7 +56,7 @@ void polyccl_trace_destroy(polyccl_trace *trace) {
   }
   free(trace->name);
   free(trace->source);
-  free(trace->lane);
+  free(trace->block);
   free(trace->step);
   free(trace->wait);
   free(trace->record);
@@ -98,12 +98,12 @@ static polyccl_result copy_places(polyccl_trace *trace, const polyccl_plan *plan
   return result;
 }
 
-static polyccl_trace_step make_step(const polyccl_plan *plan, const polyccl_step *step, int32_t lane, int32_t number,
+static polyccl_trace_step make_step(const polyccl_plan *plan, const polyccl_step *step, int32_t block, int32_t number,
                                     const int32_t *of_location) {
   const polyccl_connection *from = step->recv >= 0 ? &plan->connection[step->recv] : NULL;
   const polyccl_connection *to = step->send >= 0 ? &plan->connection[step->send] : NULL;
   bool known = step->location >= 0 && (size_t)step->location < plan->locations;
-  return (polyccl_trace_step){.lane = lane,
+  return (polyccl_trace_step){.block = block,
                               .number = number,
                               .op = step->op,
                               .src_buf = step->src_buf,
@@ -121,32 +121,32 @@ static polyccl_trace_step make_step(const polyccl_plan *plan, const polyccl_step
                               .message = -1};
 }
 
-static void copy_lanes(polyccl_trace *trace, const polyccl_plan *plan, const int32_t *of_location) {
+static void copy_blocks(polyccl_trace *trace, const polyccl_plan *plan, const int32_t *of_location) {
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
-    trace->building->rank_lane[rank] = (int32_t)trace->lanes;
+    trace->building->rank_block[rank] = (int32_t)trace->blocks;
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
-      const polyccl_thread_block *block = &plan->tb[plan->rank[rank].tb + tb];
-      polyccl_trace_lane *lane = &trace->lane[trace->lanes];
-      *lane = (polyccl_trace_lane){.rank = rank, .tb = tb, .step = trace->steps, .steps = (size_t)block->steps};
-      for (int32_t s = 0; s < block->steps; s++) {
+      const polyccl_thread_block *planned = &plan->tb[plan->rank[rank].tb + tb];
+      polyccl_trace_block *block = &trace->block[trace->blocks];
+      *block = (polyccl_trace_block){.rank = rank, .tb = tb, .step = trace->steps, .steps = (size_t)planned->steps};
+      for (int32_t s = 0; s < planned->steps; s++) {
         trace->step[trace->steps++] =
-            make_step(plan, &plan->step[block->step + s], (int32_t)trace->lanes, s, of_location);
+            make_step(plan, &plan->step[planned->step + s], (int32_t)trace->blocks, s, of_location);
       }
-      trace->lanes++;
+      trace->blocks++;
     }
   }
-  trace->building->rank_lane[plan->ranks] = (int32_t)trace->lanes;
+  trace->building->rank_block[plan->ranks] = (int32_t)trace->blocks;
 }
 
 static polyccl_result copy_plan(polyccl_trace *trace, const polyccl_plan *plan) {
   trace->building->ranks = plan->ranks;
-  trace->building->rank_lane = pccl_array((size_t)plan->ranks + 1, sizeof(int32_t));
-  trace->lane = pccl_zeroed(plan->tbs, sizeof *trace->lane);
+  trace->building->rank_block = pccl_array((size_t)plan->ranks + 1, sizeof(int32_t));
+  trace->block = pccl_zeroed(plan->tbs, sizeof *trace->block);
   trace->step = pccl_array(plan->steps, sizeof *trace->step);
   trace->wait = pccl_array(plan->waits, sizeof *trace->wait);
   trace->place = pccl_zeroed(plan->locations, sizeof *trace->place);
   int32_t *of_location = pccl_array(plan->locations, sizeof *of_location);
-  if (trace->building->rank_lane == NULL || trace->lane == NULL || trace->step == NULL || trace->wait == NULL ||
+  if (trace->building->rank_block == NULL || trace->block == NULL || trace->step == NULL || trace->wait == NULL ||
       trace->place == NULL || of_location == NULL) {
     free(of_location);
     return pccl_no_memory("a trace");
@@ -157,7 +157,7 @@ static polyccl_result copy_plan(polyccl_trace *trace, const polyccl_plan *plan) 
   trace->waits = plan->waits;
   polyccl_result result = copy_places(trace, plan, of_location);
   if (result == POLYCCL_SUCCESS) {
-    copy_lanes(trace, plan, of_location);
+    copy_blocks(trace, plan, of_location);
   }
   free(of_location);
   return result;
@@ -185,13 +185,13 @@ static polyccl_result check_open(const polyccl_trace *trace) {
 polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event *event) {
   PCCL_TRY(check_open(trace));
   const struct pccl_trace_building *building = trace->building;
-  if (building->rank_lane == NULL || event->rank < 0 || event->rank >= building->ranks || event->tb < 0 ||
-      event->tb >= building->rank_lane[event->rank + 1] - building->rank_lane[event->rank]) {
+  if (building->rank_block == NULL || event->rank < 0 || event->rank >= building->ranks || event->tb < 0 ||
+      event->tb >= building->rank_block[event->rank + 1] - building->rank_block[event->rank]) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "trace: the plan has no thread block %d on rank %d", event->tb,
                      event->rank);
   }
-  const polyccl_trace_lane *lane = &trace->lane[building->rank_lane[event->rank] + event->tb];
-  if (event->step < 0 || (size_t)event->step >= lane->steps) {
+  const polyccl_trace_block *block = &trace->block[building->rank_block[event->rank] + event->tb];
+  if (event->step < 0 || (size_t)event->step >= block->steps) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "trace: rank %d, thread block %d has no step %d", event->rank, event->tb,
                      event->step);
   }
@@ -203,7 +203,7 @@ polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event
   }
   polyccl_trace_record record = {.begin = event->begin,
                                  .end = event->end,
-                                 .step = (int32_t)(lane->step + (size_t)event->step),
+                                 .step = (int32_t)(block->step + (size_t)event->step),
                                  .batch = event->batch,
                                  .message = -1,
                                  .state = (uint8_t)event->state,
@@ -254,15 +254,15 @@ static void finish_links(polyccl_trace *trace) {
   }
 }
 
-static void finish_lanes(polyccl_trace *trace) {
+static void finish_blocks(polyccl_trace *trace) {
   size_t at = 0;
-  for (size_t i = 0; i < trace->lanes; i++) {
-    trace->lane[i].record = at;
-    while (at < trace->records && (size_t)trace->step[trace->record[at].step].lane == i) {
+  for (size_t i = 0; i < trace->blocks; i++) {
+    trace->block[i].record = at;
+    while (at < trace->records && (size_t)trace->step[trace->record[at].step].block == i) {
       trace->duration = fmax(trace->duration, trace->record[at].end);
       at++;
     }
-    trace->lane[i].records = at - trace->lane[i].record;
+    trace->block[i].records = at - trace->block[i].record;
   }
 }
 
@@ -278,12 +278,12 @@ polyccl_result polyccl_trace_finish(polyccl_trace *trace) {
   trace->samples = building->samples.len;
   trace->link = building->links.data;
   trace->links = building->links.len;
-  free(building->rank_lane);
+  free(building->rank_block);
   free(building);
   trace->building = NULL;
   trace->finished = true;
   PCCL_TRY(pccl_trace_join(trace));
-  finish_lanes(trace);
+  finish_blocks(trace);
   finish_links(trace);
   return POLYCCL_SUCCESS;
 }

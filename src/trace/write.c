@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "plan/plan.h"
-#include "view/trace.h"
+#include "trace/trace.h"
 
 /* Text goes out in pieces, so that a large trace does not stand in memory twice. */
 enum { PIECE = 1 << 16 };
@@ -33,20 +33,20 @@ static void begin_event(writer *w) {
 }
 
 static void write_names(writer *w, const polyccl_trace *trace) {
-  for (size_t i = 0; i < trace->lanes; i++) {
-    const polyccl_trace_lane *lane = &trace->lane[i];
-    if (i == 0 || lane->rank != lane[-1].rank) {
+  for (size_t i = 0; i < trace->blocks; i++) {
+    const polyccl_trace_block *block = &trace->block[i];
+    if (i == 0 || block->rank != block[-1].rank) {
       begin_event(w);
       pccl_text_add(&w->text, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}}",
-                    lane->rank, lane->rank);
+                    block->rank, block->rank);
       begin_event(w);
       pccl_text_add(&w->text, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}}",
-                    lane->rank, lane->rank);
+                    block->rank, block->rank);
     }
     begin_event(w);
     pccl_text_add(&w->text,
                   "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"tb %d\"}}",
-                  lane->rank, lane->tb, lane->tb);
+                  block->rank, block->tb, block->tb);
   }
 }
 
@@ -88,7 +88,7 @@ static double rounded(double time) { return rint(time * 1e6) / 1e6; }
 
 static void write_record(writer *w, const polyccl_trace *trace, const polyccl_trace_record *record) {
   const polyccl_trace_step *step = &trace->step[record->step];
-  const polyccl_trace_lane *lane = &trace->lane[step->lane];
+  const polyccl_trace_block *block = &trace->block[step->block];
   const char *state = polyccl_trace_state_name((polyccl_trace_state)record->state);
   const char *op = polyccl_step_op_name((polyccl_step_op)step->op);
   begin_event(w);
@@ -96,7 +96,7 @@ static void write_record(writer *w, const polyccl_trace *trace, const polyccl_tr
                 record->state != POLYCCL_TRACE_BUSY ? state
                 : op != NULL                        ? op
                                                     : "step",
-                state, lane->rank, lane->tb);
+                state, block->rank, block->tb);
   pccl_json_number(&w->text, record->begin);
   pccl_text_add(&w->text, ",\"dur\":");
   pccl_json_number(&w->text, rounded(record->end) - rounded(record->begin));
@@ -107,8 +107,8 @@ static void write_record(writer *w, const polyccl_trace *trace, const polyccl_tr
 
 static void write_flow(writer *w, const polyccl_trace *trace, size_t index) {
   const polyccl_trace_record *receive = &trace->record[index], *send = &trace->record[receive->message];
-  const polyccl_trace_lane *to = &trace->lane[trace->step[receive->step].lane];
-  const polyccl_trace_lane *from = &trace->lane[trace->step[send->step].lane];
+  const polyccl_trace_block *to = &trace->block[trace->step[receive->step].block];
+  const polyccl_trace_block *from = &trace->block[trace->step[send->step].block];
   double arrives = receive->begin > send->begin ? receive->begin : send->begin;
   begin_event(w);
   pccl_text_add(&w->text,
@@ -127,7 +127,7 @@ static void write_flow(writer *w, const polyccl_trace *trace, size_t index) {
 
 /* Links are counters of a process behind the last rank. */
 static void write_links(writer *w, const polyccl_trace *trace) {
-  int32_t pid = trace->lanes > 0 ? trace->lane[trace->lanes - 1].rank + 1 : 0;
+  int32_t pid = trace->blocks > 0 ? trace->block[trace->blocks - 1].rank + 1 : 0;
   if (trace->samples > 0) {
     begin_event(w);
     pccl_text_add(&w->text, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"links\"}}", pid);

@@ -1,7 +1,7 @@
 /* What the parts of a trace share: the store that grows, joining of messages. <polyccl/trace.h> says what a trace is.
  */
-#ifndef PCCL_VIEW_TRACE_H
-#define PCCL_VIEW_TRACE_H
+#ifndef PCCL_TRACE_H
+#define PCCL_TRACE_H
 
 #include <polyccl/trace.h>
 
@@ -15,7 +15,7 @@ struct pccl_trace_building {
   PCCL_VEC(polyccl_trace_record) records;
   PCCL_VEC(polyccl_trace_sample) samples;
   PCCL_VEC(polyccl_trace_link) links;
-  int32_t *rank_lane; /* [ranks + 1]: first lane of each rank; NULL when the trace was not made of a plan */
+  int32_t *rank_block; /* [ranks + 1]: first block of each rank; NULL when the trace was not made of a plan */
   int32_t ranks;
 };
 

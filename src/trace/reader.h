@@ -1,23 +1,23 @@
-/* What reading a trace needs while it lasts: the place in the text, and the tables of lanes, steps and places so far.
+/* What reading a trace needs while it lasts: the place in the text, and the tables of blocks, steps and places so far.
  */
-#ifndef PCCL_VIEW_TRACE_READER_H
-#define PCCL_VIEW_TRACE_READER_H
+#ifndef PCCL_TRACE_READER_H
+#define PCCL_TRACE_READER_H
 
 #include <jansson.h>
 
 #include "base/map.h"
-#include "view/trace.h"
+#include "trace/trace.h"
 
 typedef struct pccl_reader {
   const char *name, *text;
   size_t length, at;
   size_t event; /* number of the event being read */
   polyccl_trace *trace;
-  PCCL_VEC(polyccl_trace_lane) lanes;
+  PCCL_VEC(polyccl_trace_block) blocks;
   PCCL_VEC(polyccl_trace_step) steps;
   PCCL_VEC(polyccl_wait) waits;
   PCCL_VEC(char *) places;
-  pccl_map lane_of, step_of, place_of;
+  pccl_map block_of, step_of, place_of;
   bool own; /* written by polyccl_trace_write(): times are as they should be */
 } pccl_reader;
 
@@ -25,12 +25,12 @@ typedef struct pccl_reader {
 polyccl_result pccl_reader_bad_event(const pccl_reader *r, const char *what);
 bool pccl_reader_natural(const json_t *value, int32_t *number);
 
-/* The number of the lane (rank, thread block), made when it is new. */
-polyccl_result pccl_reader_lane(pccl_reader *r, int32_t rank, int32_t tb, int32_t *lane);
+/* The number of the block (rank, thread block), made when it is new. */
+polyccl_result pccl_reader_block(pccl_reader *r, int32_t rank, int32_t tb, int32_t *block);
 /* The number of the step that an event's `args` tell of, made when it is new. */
-polyccl_result pccl_reader_step(pccl_reader *r, int32_t lane, const json_t *args, const char *name, int32_t *index);
+polyccl_result pccl_reader_step(pccl_reader *r, int32_t block, const json_t *args, const char *name, int32_t *index);
 
-/* Sorts lanes and steps; times begin at 0 in traces of other programs. */
+/* Sorts blocks and steps; times begin at 0 in traces of other programs. */
 polyccl_result pccl_reader_settle(pccl_reader *r);
 /* Moves the tables into the trace, whether it became one or not. */
 void pccl_reader_hand_over(pccl_reader *r);

@@ -1,13 +1,13 @@
-/* The tables of a trace that is being read: lanes, steps, places. */
+/* The tables of a trace that is being read: blocks, steps, places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "plan/plan.h"
-#include "view/trace_reader.h"
+#include "trace/reader.h"
 
-/* ---- lanes, steps, places ---- */
+/* ---- blocks, steps, places ---- */
 
 static polyccl_result no_memory(void) { return pccl_no_memory("reading a trace"); }
 
@@ -36,13 +36,13 @@ static polyccl_result find_place(pccl_reader *r, const char *text, int32_t *plac
   }
 }
 
-polyccl_result pccl_reader_lane(pccl_reader *r, int32_t rank, int32_t tb, int32_t *lane) {
+polyccl_result pccl_reader_block(pccl_reader *r, int32_t rank, int32_t tb, int32_t *block) {
   bool is_new = false;
-  uint64_t *slot = pccl_map_put(&r->lane_of, (uint64_t)(uint32_t)rank << 32 | (uint32_t)tb, r->lanes.len, &is_new);
-  if (slot == NULL || (is_new && !pccl_vec_push(&r->lanes, (polyccl_trace_lane){.rank = rank, .tb = tb}))) {
+  uint64_t *slot = pccl_map_put(&r->block_of, (uint64_t)(uint32_t)rank << 32 | (uint32_t)tb, r->blocks.len, &is_new);
+  if (slot == NULL || (is_new && !pccl_vec_push(&r->blocks, (polyccl_trace_block){.rank = rank, .tb = tb}))) {
     return no_memory();
   }
-  *lane = (int32_t)*slot;
+  *block = (int32_t)*slot;
   return POLYCCL_SUCCESS;
 }
 
@@ -135,9 +135,9 @@ static polyccl_result describe_step(pccl_reader *r, const json_t *args, const ch
 }
 
 /* Steps without a number (of other programs) are told apart by their names. */
-polyccl_result pccl_reader_step(pccl_reader *r, int32_t lane, const json_t *args, const char *name, int32_t *index) {
+polyccl_result pccl_reader_step(pccl_reader *r, int32_t block, const json_t *args, const char *name, int32_t *index) {
   const json_t *number = json_object_get(args, "step");
-  polyccl_trace_step step = {.lane = lane};
+  polyccl_trace_step step = {.block = block};
   if (json_is_integer(number) && json_integer_value(number) >= 0 && json_integer_value(number) < INT32_MAX / 2) {
     step.number = (int32_t)json_integer_value(number);
   } else if (number == NULL) {
@@ -149,7 +149,7 @@ polyccl_result pccl_reader_step(pccl_reader *r, int32_t lane, const json_t *args
   }
   bool is_new = false;
   uint64_t *slot =
-      pccl_map_put(&r->step_of, (uint64_t)(uint32_t)lane << 32 | (uint32_t)step.number, r->steps.len, &is_new);
+      pccl_map_put(&r->step_of, (uint64_t)(uint32_t)block << 32 | (uint32_t)step.number, r->steps.len, &is_new);
   if (slot == NULL) {
     return no_memory();
   }
@@ -163,38 +163,38 @@ polyccl_result pccl_reader_step(pccl_reader *r, int32_t lane, const json_t *args
 
 /* ---- the trace's order ---- */
 
-static int lanes_by_rank(const void *left, const void *right) {
-  const polyccl_trace_lane *a = left, *b = right;
+static int blocks_by_rank(const void *left, const void *right) {
+  const polyccl_trace_block *a = left, *b = right;
   return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (a->tb > b->tb) - (a->tb < b->tb);
 }
 
-static int steps_by_lane(const void *left, const void *right) {
+static int steps_by_block(const void *left, const void *right) {
   const polyccl_trace_step *a = left, *b = right;
-  return a->lane != b->lane ? (a->lane < b->lane ? -1 : 1) : (a->number > b->number) - (a->number < b->number);
+  return a->block != b->block ? (a->block < b->block ? -1 : 1) : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Sorts the lanes and the steps; new_step[i] is where step i went. The `message` fields hold the old index. */
-static void sort(pccl_reader *r, int32_t *new_lane, int32_t *new_step) {
-  for (size_t i = 0; i < r->lanes.len; i++) {
-    r->lanes.data[i].step = i;
+/* Sorts the blocks and the steps; new_step[i] is where step i went. The `message` fields hold the old index. */
+static void sort(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
+  for (size_t i = 0; i < r->blocks.len; i++) {
+    r->blocks.data[i].step = i;
   }
-  qsort(r->lanes.data, r->lanes.len, sizeof *r->lanes.data, lanes_by_rank);
-  for (size_t i = 0; i < r->lanes.len; i++) {
-    new_lane[r->lanes.data[i].step] = (int32_t)i;
+  qsort(r->blocks.data, r->blocks.len, sizeof *r->blocks.data, blocks_by_rank);
+  for (size_t i = 0; i < r->blocks.len; i++) {
+    new_block[r->blocks.data[i].step] = (int32_t)i;
   }
   for (size_t i = 0; i < r->steps.len; i++) {
-    r->steps.data[i].lane = new_lane[r->steps.data[i].lane];
+    r->steps.data[i].block = new_block[r->steps.data[i].block];
     r->steps.data[i].message = (int32_t)i;
   }
-  qsort(r->steps.data, r->steps.len, sizeof *r->steps.data, steps_by_lane);
-  for (size_t i = 0, at = 0; i < r->lanes.len; i++) {
-    polyccl_trace_lane *lane = &r->lanes.data[i];
-    lane->step = at;
-    while (at < r->steps.len && (size_t)r->steps.data[at].lane == i) {
+  qsort(r->steps.data, r->steps.len, sizeof *r->steps.data, steps_by_block);
+  for (size_t i = 0, at = 0; i < r->blocks.len; i++) {
+    polyccl_trace_block *block = &r->blocks.data[i];
+    block->step = at;
+    while (at < r->steps.len && (size_t)r->steps.data[at].block == i) {
       new_step[r->steps.data[at].message] = (int32_t)at;
       r->steps.data[at++].message = -1;
     }
-    lane->steps = at - lane->step;
+    block->steps = at - block->step;
   }
 }
 
@@ -203,14 +203,14 @@ polyccl_result pccl_reader_settle(pccl_reader *r) {
   if (building->records.len == 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
   }
-  int32_t *new_lane = pccl_array(r->lanes.len, sizeof *new_lane);
+  int32_t *new_block = pccl_array(r->blocks.len, sizeof *new_block);
   int32_t *new_step = pccl_array(r->steps.len, sizeof *new_step);
-  if (new_lane == NULL || new_step == NULL) {
-    free(new_lane);
+  if (new_block == NULL || new_step == NULL) {
+    free(new_block);
     free(new_step);
     return no_memory();
   }
-  sort(r, new_lane, new_step);
+  sort(r, new_block, new_step);
   double least = r->own ? 0 : INFINITY;
   for (size_t i = 0; i < building->records.len; i++) {
     building->records.data[i].step = new_step[building->records.data[i].step];
@@ -220,7 +220,7 @@ polyccl_result pccl_reader_settle(pccl_reader *r) {
     building->records.data[i].begin -= least;
     building->records.data[i].end -= least;
   }
-  free(new_lane);
+  free(new_block);
   free(new_step);
   return POLYCCL_SUCCESS;
 }
@@ -228,15 +228,15 @@ polyccl_result pccl_reader_settle(pccl_reader *r) {
 /* Moves the arrays into the trace. */
 void pccl_reader_hand_over(pccl_reader *r) {
   polyccl_trace *trace = r->trace;
-  trace->lane = r->lanes.data;
-  trace->lanes = r->lanes.len;
+  trace->block = r->blocks.data;
+  trace->blocks = r->blocks.len;
   trace->step = r->steps.data;
   trace->steps = r->steps.len;
   trace->wait = r->waits.data;
   trace->waits = r->waits.len;
   trace->place = r->places.data;
   trace->places = r->places.len;
-  pccl_map_free(&r->lane_of);
+  pccl_map_free(&r->block_of);
   pccl_map_free(&r->step_of);
   pccl_map_free(&r->place_of);
 }

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
-#include "view/trace.h"
+#include "trace/trace.h"
 
 /* One end of a connection: the k-th send or receive on it. */
 typedef struct end {
@@ -32,7 +32,7 @@ static size_t collect(const polyccl_trace *trace, bool sends, end *ends) {
   size_t count = 0;
   for (size_t i = 0; i < trace->steps; i++) {
     const polyccl_trace_step *step = &trace->step[i];
-    int32_t rank = trace->lane[step->lane].rank;
+    int32_t rank = trace->block[step->block].rank;
     if (sends && step->send_rank >= 0) {
       ends[count++] = (end){rank, step->send_rank, step->send_channel, (int32_t)i};
     } else if (!sends && step->recv_rank >= 0) {
@@ -93,16 +93,16 @@ static polyccl_result join_records(polyccl_trace *trace) {
   return result;
 }
 
-/* qsort has no context argument: the lane travels with the record. */
+/* qsort has no context argument: the block travels with the record. */
 typedef struct keyed {
   polyccl_trace_record record;
-  int32_t lane;
+  int32_t block;
 } keyed;
 
-static int by_lane(const void *left, const void *right) {
+static int by_block(const void *left, const void *right) {
   const keyed *a = left, *b = right;
-  if (a->lane != b->lane) {
-    return a->lane < b->lane ? -1 : 1;
+  if (a->block != b->block) {
+    return a->block < b->block ? -1 : 1;
   }
   if (a->record.begin != b->record.begin) {
     return a->record.begin < b->record.begin ? -1 : 1;
@@ -119,10 +119,10 @@ static polyccl_result sort_records(polyccl_trace *trace) {
     return pccl_no_memory("sorting a trace");
   }
   for (size_t i = 0; i < trace->records; i++) {
-    sorted[i] = (keyed){trace->record[i], trace->step[trace->record[i].step].lane};
+    sorted[i] = (keyed){trace->record[i], trace->step[trace->record[i].step].block};
   }
   if (trace->records > 0) {
-    qsort(sorted, trace->records, sizeof *sorted, by_lane);
+    qsort(sorted, trace->records, sizeof *sorted, by_block);
   }
   for (size_t i = 0; i < trace->records; i++) {
     trace->record[i] = sorted[i].record;
