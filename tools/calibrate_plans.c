@@ -65,12 +65,14 @@ static polyccl_result write_transfer(polyccl_program *program, bool reduces, pol
   } else {
     PCCL_TRY(polyccl_program_copy(program, &from, 1, POLYCCL_OUTPUT, 0, POLYCCL_NO_HINTS, nowhere, &to));
   }
-  polyccl_compile_options options = {.placement = POLYCCL_OUT_OF_PLACE}; /* as most calls are */
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                     .placement = POLYCCL_OUT_OF_PLACE}; /* as most calls are */
   return polyccl_compile(program, reduces ? &options : NULL, plan);
 }
 
 polyccl_result pccl_calibrate_transfer(polyccl_protocol protocol, bool reduces, polyccl_plan **plan) {
-  polyccl_program_config config = {.name = reduces ? "reduce" : "send",
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .name = reduces ? "reduce" : "send",
                                    .collective = reduces ? POLYCCL_REDUCE : POLYCCL_SENDRECV,
                                    .ranks = 2,
                                    .chunks = 1,

@@ -304,7 +304,10 @@ static polyccl_result compile_job(void *context, size_t index) {
   }
   pccl_program_args program = {
       .path = s->program->path, .params = params, .count = common + own + (s->instances != NULL)};
-  polyccl_compile_options how = {.schedule = args->schedule, .topology = args->topology, .bytes = args->sizes.max};
+  polyccl_compile_options how = {.size = sizeof(polyccl_compile_options),
+                                 .schedule = args->schedule,
+                                 .topology = args->topology,
+                                 .bytes = args->sizes.max};
   how.policy = s->policy != NULL && strcmp(s->policy, "state") == 0 ? POLYCCL_POLICY_STATE : POLYCCL_POLICY_CONNECTION;
   polyccl_result result = pccl_plan_args_compile(&program, &how, &s->plan);
   free(params);

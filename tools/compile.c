@@ -247,7 +247,7 @@ static int compile(const compile_args *args) {
 }
 
 int pccl_tool_compile(int argc, char **argv) {
-  compile_args args = {0};
+  compile_args args = {.options = POLYCCL_COMPILE_DEFAULTS};
   int status = parse(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
     status = compile(&args);

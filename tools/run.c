@@ -232,7 +232,7 @@ static polyccl_result compile_both(run_args *args, const polyccl_program *progra
     if ((i == 0 && args->only_in_place) || (i == 1 && args->only_out_of_place)) {
       continue;
     }
-    polyccl_compile_options how = {.placement = placement[i]};
+    polyccl_compile_options how = {.size = sizeof(polyccl_compile_options), .placement = placement[i]};
     polyccl_result result = polyccl_compile(program, &how, &args->run.plan[i]);
     if (result != POLYCCL_SUCCESS && (only || i == (int)written)) {
       return result;

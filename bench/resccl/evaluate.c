@@ -127,7 +127,8 @@ static void add_connections(const bench *b, bool strong, variants *v) {
     int kept = 0;
     for (int i = 0; i < (strong ? STRONGEST : PLAIN) && kept < KEPT; i++) {
       int instances = strong ? strongest[i] : plain[i];
-      polyccl_compile_options how = {.instances = instances, .no_fusion = unfused == 1};
+      polyccl_compile_options how = {
+          .size = sizeof(polyccl_compile_options), .instances = instances, .no_fusion = unfused == 1};
       polyccl_plan *plan;
       if (!compile(b, &how, &plan)) {
         continue;
@@ -143,7 +144,8 @@ static void add_connections(const bench *b, bool strong, variants *v) {
 
 static void add_states(const bench *b, polyccl_schedule schedule, int max_tbs, variants *v) {
   for (int instances = max_tbs > 0 ? 8 : 2; instances <= 32; instances *= max_tbs > 0 ? 2 : 4) {
-    polyccl_compile_options how = {.policy = POLYCCL_POLICY_STATE,
+    polyccl_compile_options how = {.size = sizeof(polyccl_compile_options),
+                                   .policy = POLYCCL_POLICY_STATE,
                                    .schedule = schedule,
                                    .topology = b->topology,
                                    .max_tbs = max_tbs,
@@ -216,7 +218,8 @@ static polyccl_result run_best(const bench *b, int most, int from, const double 
     snprintf(name, sizeof name, "best@%d", most);
   }
   for (int i = from; i < (most > 0 ? from + 1 : SIZES); i++) {
-    polyccl_compile_options how = {.policy = POLYCCL_POLICY_STATE,
+    polyccl_compile_options how = {.size = sizeof(polyccl_compile_options),
+                                   .policy = POLYCCL_POLICY_STATE,
                                    .schedule = POLYCCL_SCHEDULE_BEST,
                                    .topology = b->topology,
                                    .max_tbs = most,

@@ -44,7 +44,8 @@ int main(int argc, char **argv) {
   polyccl_plan *plan;
   if (polyccl_topology_open(argv[1], &topology) != POLYCCL_SUCCESS ||
       polyccl_program_load(argv[3], params, (size_t)argc - 4, &program) != POLYCCL_SUCCESS ||
-      polyccl_compile(program, &(polyccl_compile_options){.no_verify = true}, &plan) != POLYCCL_SUCCESS) {
+      polyccl_compile(program, &(polyccl_compile_options){.size = sizeof(polyccl_compile_options), .no_verify = true},
+                      &plan) != POLYCCL_SUCCESS) {
     return fail();
   }
   polyccl_program_destroy(program);

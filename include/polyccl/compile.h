@@ -41,7 +41,9 @@ typedef struct polyccl_compile_times {
   double verify;   /* marks and proof */
 } polyccl_compile_times;
 
+/* All zero but `size` are the defaults; POLYCCL_COMPILE_DEFAULTS has them. */
 typedef struct polyccl_compile_options {
+  size_t size; /* sizeof(polyccl_compile_options) */
   polyccl_placement placement;
   polyccl_policy policy;
   polyccl_schedule schedule;
@@ -56,6 +58,8 @@ typedef struct polyccl_compile_options {
   bool no_verify;                   /* neither check the program nor verify the plan (the caller does) */
   polyccl_compile_times *times;     /* NULL, or where the phases' times go */
 } polyccl_compile_options;
+
+#define POLYCCL_COMPILE_DEFAULTS ((polyccl_compile_options){.size = sizeof(polyccl_compile_options)})
 
 /* options may be NULL. Errors name the author's lines. The caller destroys the plan. */
 POLYCCL_API polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_compile_options *options,

@@ -37,6 +37,7 @@ typedef enum polyccl_replication {
 } polyccl_replication;
 
 typedef struct polyccl_program_config {
+  size_t size;                   /* sizeof(polyccl_program_config) */
   const char *name;              /* copied; NULL: the collective's name */
   polyccl_collective collective; /* what the program implements */
   int ranks;                     /* 1 .. POLYCCL_MAX_RANKS */

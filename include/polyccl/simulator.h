@@ -33,6 +33,7 @@ enum {
 };
 
 typedef struct polyccl_sim_options {
+  size_t size;           /* sizeof(polyccl_sim_options) */
   uint64_t bytes;        /* size of the call: bytes of the larger of a rank's input and output; 0: only costs */
   int32_t micro_batches; /* 0: as few as make every message fit into a FIFO slot */
   int32_t protocol;      /* polyccl_protocol; -1: the plan's */
@@ -44,7 +45,9 @@ typedef struct polyccl_sim_options {
                             < 0: exact while that is cheap (5 million updates of links), 0.03 afterwards */
 } polyccl_sim_options;
 
-#define POLYCCL_SIM_DEFAULTS ((polyccl_sim_options){.protocol = -1, .order = -1, .contention = -1, .tolerance = -1})
+#define POLYCCL_SIM_DEFAULTS \
+  ((polyccl_sim_options){    \
+      .size = sizeof(polyccl_sim_options), .protocol = -1, .order = -1, .contention = -1, .tolerance = -1})
 
 /* What a thread block does with its time. */
 typedef enum polyccl_sim_state {

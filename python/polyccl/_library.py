@@ -8,7 +8,7 @@ import ctypes.util
 import os
 import pathlib
 from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64,
-                    c_uint8, c_void_p)
+                    c_uint8, c_void_p, sizeof)
 
 SUCCESS = 0
 RESULTS = {
@@ -50,8 +50,17 @@ class Hints(Structure):
     _fields_ = [("channel", c_int32), ("send_tb", c_int32), ("recv_tb", c_int32)]
 
 
-class ProgramConfig(Structure):
+class SizedStructure(Structure):
+    """A struct of options: its first member is its size."""
+
+    def __init__(self, *arguments, **members):
+        super().__init__(*arguments, **members)
+        self.size = sizeof(self)
+
+
+class ProgramConfig(SizedStructure):
     _fields_ = [
+        ("size", c_size_t),
         ("name", c_char_p),
         ("collective", c_int),
         ("ranks", c_int),
@@ -81,8 +90,9 @@ class ProgramSummary(Structure):
     ]
 
 
-class CompileOptions(Structure):
+class CompileOptions(SizedStructure):
     _fields_ = [
+        ("size", c_size_t),
         ("placement", c_int),
         ("policy", c_int),
         ("schedule", c_int),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "compiler/state.h"
 #include "plan/reference.h"
 
@@ -123,8 +124,9 @@ static polyccl_result compile(const polyccl_program *program, const polyccl_comp
 
 polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_compile_options *options,
                                polyccl_plan **plan) {
-  static const polyccl_compile_options defaults;
-  options = options != NULL ? options : &defaults;
+  polyccl_compile_options own = POLYCCL_COMPILE_DEFAULTS;
+  PCCL_TRY(pccl_sized_read("polyccl_compile_options", options, &own, sizeof own, sizeof own));
+  options = &own;
   PCCL_TRY(check_dump_name(options));
   if (program->parallel.len > 1) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a parallelize scope is still open", program->name);

@@ -296,7 +296,8 @@ static polyccl_result declare(const polyccl_plan *plan, polyccl_program *program
 
 static polyccl_result build(lifter *l) {
   const polyccl_plan *plan = l->plan;
-  polyccl_program_config config = {.name = plan->name,
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .name = plan->name,
                                    .collective = plan->collective,
                                    .ranks = plan->ranks,
                                    .chunks = plan->chunks,

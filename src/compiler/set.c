@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "compiler/state.h"
 
@@ -221,8 +222,8 @@ static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polycc
 
 polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl_compile_options *options,
                                    uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set **plans) {
-  static const polyccl_compile_options defaults;
-  set s = {.program = program, .options = options != NULL ? *options : defaults};
+  set s = {.program = program, .options = POLYCCL_COMPILE_DEFAULTS};
+  PCCL_TRY(pccl_sized_read("polyccl_compile_options", options, &s.options, sizeof s.options, sizeof s.options));
   PCCL_TRY(check_options(&s.options, program, min_bytes, max_bytes));
   polyccl_plan_set *made = pccl_zeroed(1, sizeof *made);
   polyccl_result result = made != NULL ? run(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");

@@ -41,7 +41,7 @@ static bool has_root(polyccl_collective collective) {
 }
 
 static polyccl_program_config read_config(pccl_fields *fields, polyccl_collective collective) {
-  polyccl_program_config config = {.collective = collective};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config), .collective = collective};
   config.ranks = pccl_fields_required_int(fields, "ranks");
   config.chunks = pccl_fields_int(fields, "chunks", 1);
   if (collective == POLYCCL_CUSTOM) {

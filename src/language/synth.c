@@ -201,7 +201,8 @@ static void sort_hops(pccl_synth *s) {
 }
 
 static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
-  polyccl_program_config config = {.name = loader->name, .ranks = s->ranks, .root = s->root};
+  polyccl_program_config config = {
+      .size = sizeof(polyccl_program_config), .name = loader->name, .ranks = s->ranks, .root = s->root};
   const char *protocol;
   PCCL_TRY(choose_collective(loader, s, &config.collective));
   PCCL_TRY(pccl_synth_param_int(loader, "instances", 1, 1, 1024, "copies of the schedule on parts of the chunks",

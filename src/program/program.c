@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 
 /* More chunks than this over all ranks would not fit in memory on the way to a plan. */
 static const uint64_t most_cells = (uint64_t)1 << 31;
@@ -31,7 +32,10 @@ static polyccl_result invalid_config(const polyccl_program_config *config, pccl_
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result polyccl_program_create(const polyccl_program_config *config, polyccl_program **program) {
+polyccl_result polyccl_program_create(const polyccl_program_config *given, polyccl_program **program) {
+  polyccl_program_config own = {.size = sizeof own};
+  PCCL_TRY(pccl_sized_read("polyccl_program_config", given, &own, sizeof own, sizeof own));
+  const polyccl_program_config *config = &own;
   pccl_collective_spec spec;
   PCCL_TRY(invalid_config(config, &spec));
   uint64_t cells = (uint64_t)pccl_collective_cells(&spec) * (uint64_t)config->ranks;

@@ -76,7 +76,8 @@ static polyccl_result compile(const polyccl_comm *comm, const builtin_row *row, 
   }
   polyccl_program *program;
   PCCL_TRY(pccl_program_load_text(file, (const char *)text->text, text->bytes - 1, NULL, params, count, &program));
-  polyccl_compile_options options = {.placement = inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                     .placement = inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
   polyccl_result result = polyccl_compile(program, &options, plan);
   polyccl_program_destroy(program);
   if (result == POLYCCL_SUCCESS) {

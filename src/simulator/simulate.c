@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "plan/plan.h"
 #include "simulator/machine.h"
 
@@ -90,7 +91,8 @@ polyccl_result polyccl_simulate(const polyccl_plan *plan, const polyccl_topology
                                 const polyccl_sim_options *options, polyccl_simulation **simulation) {
   PCCL_TRY(pccl_sim_check(plan, topology));
   sim s = {.plan = plan, .topology = topology};
-  s.options = options != NULL ? *options : POLYCCL_SIM_DEFAULTS;
+  s.options = POLYCCL_SIM_DEFAULTS;
+  PCCL_TRY(pccl_sized_read("polyccl_sim_options", options, &s.options, sizeof s.options, sizeof s.options));
   PCCL_TRY(resolve_options(&s));
   polyccl_result result = pccl_sim_build(&s);
   if (result == POLYCCL_SUCCESS) {

@@ -28,6 +28,7 @@ static void program_layouts(void) {
   FIELD(polyccl_hints, send_tb);
   FIELD(polyccl_hints, recv_tb);
   SIZE(polyccl_program_config);
+  FIELD(polyccl_program_config, size);
   FIELD(polyccl_program_config, name);
   FIELD(polyccl_program_config, collective);
   FIELD(polyccl_program_config, ranks);
@@ -51,6 +52,7 @@ static void program_layouts(void) {
   FIELD(polyccl_program_summary, longest);
   FIELD(polyccl_program_summary, identical);
   SIZE(polyccl_compile_options);
+  FIELD(polyccl_compile_options, size);
   FIELD(polyccl_compile_options, placement);
   FIELD(polyccl_compile_options, policy);
   FIELD(polyccl_compile_options, schedule);

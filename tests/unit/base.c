@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/vec.h"
 
 static void names_round_trip(void **state) {
@@ -33,6 +34,45 @@ static void names_round_trip(void **state) {
   assert_int_equal(polyccl_protocol_parse("ll128", &protocol), POLYCCL_SUCCESS);
   assert_int_equal(protocol, POLYCCL_LL128);
   assert_null(polyccl_dtype_name((polyccl_dtype)99));
+}
+
+/* Three releases of one struct: a program and a library of different releases agree on what both know. */
+typedef struct options_1 {
+  size_t size;
+  int32_t first;
+} options_1;
+typedef struct options_2 {
+  size_t size;
+  int32_t first, second;
+  int64_t third;
+} options_2;
+
+static void options_of_other_releases(void **state) {
+  (void)state;
+  options_2 own = {.size = sizeof own, .first = 1, .second = 2, .third = 3};
+  options_1 older = {.size = sizeof older, .first = 7};
+  assert_int_equal(pccl_sized_read("options", NULL, &own, sizeof own, sizeof older), POLYCCL_SUCCESS);
+  assert_int_equal(own.first, 1);
+  assert_int_equal(pccl_sized_read("options", &older, &own, sizeof own, sizeof older), POLYCCL_SUCCESS);
+  assert_int_equal(own.size, sizeof own);
+  assert_int_equal(own.first, 7);
+  assert_int_equal(own.third, 3);
+
+  options_1 now = {.size = sizeof now, .first = 1};
+  options_2 newer = {.size = sizeof newer, .first = 9};
+  assert_int_equal(pccl_sized_read("options", &newer, &now, sizeof now, sizeof now), POLYCCL_SUCCESS);
+  assert_int_equal(now.first, 9);
+  newer.third = 1;
+  assert_int_equal(pccl_sized_read("options", &newer, &now, sizeof now, sizeof now), POLYCCL_ERROR_UNSUPPORTED);
+  assert_string_equal(polyccl_last_error(), "options: the program sets a member that this release does not know");
+  for (size_t size = 0; size < sizeof now; size++) {
+    now = (options_1){.size = sizeof now, .first = 5};
+    options_1 bad = {.size = size, .first = 6};
+    assert_int_equal(pccl_sized_read("options", &bad, &now, sizeof now, sizeof now), POLYCCL_ERROR_INVALID);
+    assert_int_equal(now.first, 5);
+  }
+  newer.size = (size_t)-1;
+  assert_int_equal(pccl_sized_read("options", &newer, &now, sizeof now, sizeof now), POLYCCL_ERROR_INVALID);
 }
 
 static void sizes_parse(void **state) {
@@ -99,6 +139,7 @@ static void unreadable_files_say_why(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_round_trip),
+      cmocka_unit_test(options_of_other_releases),
       cmocka_unit_test(sizes_parse),
       cmocka_unit_test(map_holds_what_is_put),
       cmocka_unit_test(errors_keep_their_place),

@@ -49,7 +49,7 @@ static polyccl_program *make(polyccl_program_config config) {
 
 static polyccl_plan *compile(polyccl_program *program, polyccl_placement placement) {
   polyccl_plan *plan = NULL;
-  polyccl_compile_options options = {.placement = placement};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = placement};
   if (polyccl_compile(program, &options, &plan) != POLYCCL_SUCCESS) {
     fail_msg("%s", polyccl_last_error());
   }
@@ -87,8 +87,11 @@ static polyccl_program *ring(polyccl_program_config config) {
 
 static void forwarding_is_fused(void **state) {
   (void)state;
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_BROADCAST, .ranks = 3, .chunks = 1, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_BROADCAST,
+                                                     .ranks = 3,
+                                                     .chunks = 1,
+                                                     .inplace = true});
   copy(p, copy(p, take(p, 0, POLYCCL_INPUT, 0, 1), 1, -1, -1), 2, -1, -1);
   polyccl_plan *plan = compile(p, POLYCCL_AS_WRITTEN);
   assert_int_equal(plan->steps, 3);
@@ -100,9 +103,12 @@ static void forwarding_is_fused(void **state) {
 
 static void a_ring_is_one_thread_block_per_rank(void **state) {
   (void)state;
-  polyccl_plan *plan =
-      compile(ring((polyccl_program_config){.collective = POLYCCL_ALLREDUCE, .ranks = 4, .chunks = 4, .inplace = true}),
-              POLYCCL_AS_WRITTEN);
+  polyccl_plan *plan = compile(ring((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                             .collective = POLYCCL_ALLREDUCE,
+                                                             .ranks = 4,
+                                                             .chunks = 4,
+                                                             .inplace = true}),
+                               POLYCCL_AS_WRITTEN);
   assert_int_equal(plan->tbs, 4);
   assert_int_equal(plan->connections, 4);
   assert_int_equal(plan->waits, 0);
@@ -116,7 +122,8 @@ static void a_ring_is_one_thread_block_per_rank(void **state) {
 static void instances_use_their_own_channels(void **state) {
   (void)state;
   for (int replication = 0; replication < 2; replication++) {
-    polyccl_plan *plan = compile(ring((polyccl_program_config){.collective = POLYCCL_ALLREDUCE,
+    polyccl_plan *plan = compile(ring((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                               .collective = POLYCCL_ALLREDUCE,
                                                                .ranks = 4,
                                                                .chunks = 4,
                                                                .inplace = true,
@@ -133,9 +140,12 @@ static void instances_use_their_own_channels(void **state) {
 
 static void out_of_place_reads_the_input_and_keeps_it(void **state) {
   (void)state;
-  polyccl_plan *plan =
-      compile(ring((polyccl_program_config){.collective = POLYCCL_ALLREDUCE, .ranks = 3, .chunks = 3, .inplace = true}),
-              POLYCCL_OUT_OF_PLACE);
+  polyccl_plan *plan = compile(ring((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                             .collective = POLYCCL_ALLREDUCE,
+                                                             .ranks = 3,
+                                                             .chunks = 3,
+                                                             .inplace = true}),
+                               POLYCCL_OUT_OF_PLACE);
   assert_false(plan->inplace);
   for (size_t i = 0; i < plan->steps; i++) {
     const polyccl_step *step = &plan->step[i];
@@ -150,8 +160,11 @@ static void out_of_place_reads_the_input_and_keeps_it(void **state) {
 
 static void an_untouched_block_is_copied_out_of_place(void **state) {
   (void)state;
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_ALLGATHER, .ranks = 2, .chunks = 2, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_ALLGATHER,
+                                                     .ranks = 2,
+                                                     .chunks = 2,
+                                                     .inplace = true});
   copy(p, take(p, 0, POLYCCL_OUTPUT, 0, 2), 1, -1, -1);
   copy(p, take(p, 1, POLYCCL_OUTPUT, 2, 2), 0, -1, -1);
   polyccl_plan *plan = compile(p, POLYCCL_OUT_OF_PLACE);
@@ -167,7 +180,8 @@ static void mixed_counts_replicate_right(void **state) {
   (void)state;
   /* Known fault 5: instances cut a copy of two chunks otherwise than two copies of one. */
   for (int replication = 0; replication < 2; replication++) {
-    polyccl_program *p = make((polyccl_program_config){.collective = POLYCCL_ALLGATHER,
+    polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                       .collective = POLYCCL_ALLGATHER,
                                                        .ranks = 4,
                                                        .chunks = 1,
                                                        .inplace = true,
@@ -187,8 +201,8 @@ static void mixed_counts_replicate_right(void **state) {
 static void a_remote_reduce_keeps_its_local_operand(void **state) {
   (void)state;
   /* Known fault 1: source and destination index differ. */
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_CUSTOM, .ranks = 2, .chunks = 2, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){
+      .size = sizeof(polyccl_program_config), .collective = POLYCCL_CUSTOM, .ranks = 2, .chunks = 2, .inplace = true});
   polyccl_leaf leaves[] = {{1, 1}, {0, 0}};
   assert_int_equal(polyccl_program_post(p, 1, 1, leaves, 2), POLYCCL_SUCCESS);
   reduce(p, take(p, 1, POLYCCL_OUTPUT, 1, 1), take(p, 0, POLYCCL_INPUT, 0, 1));
@@ -203,8 +217,8 @@ static void a_remote_reduce_keeps_its_local_operand(void **state) {
 static void partly_overwritten_values_are_stored(void **state) {
   (void)state;
   /* Known fault 2: rrs only when every chunk of the value is overwritten. */
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_CUSTOM, .ranks = 3, .chunks = 2, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){
+      .size = sizeof(polyccl_program_config), .collective = POLYCCL_CUSTOM, .ranks = 3, .chunks = 2, .inplace = true});
   polyccl_leaf sum[] = {{1, 1}, {0, 1}}, other = {2, 0};
   assert_int_equal(polyccl_program_post(p, 1, 1, sum, 2), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_program_post(p, 1, 0, &other, 1), POLYCCL_SUCCESS);
@@ -228,8 +242,8 @@ static void partly_overwritten_values_are_stored(void **state) {
 static void a_local_reduce_on_initial_data_stays(void **state) {
   (void)state;
   /* Known fault 3. */
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_CUSTOM, .ranks = 1, .chunks = 2, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){
+      .size = sizeof(polyccl_program_config), .collective = POLYCCL_CUSTOM, .ranks = 1, .chunks = 2, .inplace = true});
   polyccl_leaf sum[] = {{0, 0}, {0, 1}};
   assert_int_equal(polyccl_program_post(p, 0, 0, sum, 2), POLYCCL_SUCCESS);
   reduce(p, take(p, 0, POLYCCL_INPUT, 0, 1), take(p, 0, POLYCCL_INPUT, 1, 1));
@@ -241,8 +255,11 @@ static void a_local_reduce_on_initial_data_stays(void **state) {
 static void one_connection_in_two_thread_blocks_is_refused(void **state) {
   (void)state;
   /* Known fault 7. */
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_BROADCAST, .ranks = 2, .chunks = 2, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_BROADCAST,
+                                                     .ranks = 2,
+                                                     .chunks = 2,
+                                                     .inplace = true});
   copy_hinted(p, take(p, 0, POLYCCL_INPUT, 0, 1), 1, -1, -1, (polyccl_hints){0, 0, 0}, 7);
   copy_hinted(p, take(p, 0, POLYCCL_INPUT, 1, 1), 1, -1, -1, (polyccl_hints){0, 1, 0}, 8);
   polyccl_plan *plan = NULL;
@@ -255,8 +272,11 @@ static void one_connection_in_two_thread_blocks_is_refused(void **state) {
 
 static void two_peers_in_one_thread_block_are_refused(void **state) {
   (void)state;
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_BROADCAST, .ranks = 3, .chunks = 1, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_BROADCAST,
+                                                     .ranks = 3,
+                                                     .chunks = 1,
+                                                     .inplace = true});
   copy_hinted(p, take(p, 0, POLYCCL_INPUT, 0, 1), 1, -1, -1, (polyccl_hints){0, 0, 0}, 7);
   copy_hinted(p, take(p, 0, POLYCCL_INPUT, 0, 1), 2, -1, -1, (polyccl_hints){0, 0, 0}, 8);
   polyccl_plan *plan = NULL;
@@ -270,8 +290,11 @@ static void two_peers_in_one_thread_block_are_refused(void **state) {
 
 static void parallelize_cuts_only_its_scope(void **state) {
   (void)state;
-  polyccl_program *p =
-      make((polyccl_program_config){.collective = POLYCCL_BROADCAST, .ranks = 3, .chunks = 1, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_BROADCAST,
+                                                     .ranks = 3,
+                                                     .chunks = 1,
+                                                     .inplace = true});
   polyccl_ref there = copy(p, take(p, 0, POLYCCL_INPUT, 0, 1), 1, -1, -1);
   assert_int_equal(polyccl_program_parallel_begin(p, 4, at(5)), POLYCCL_SUCCESS);
   copy(p, there, 2, -1, -1);
@@ -288,8 +311,11 @@ static void parallelize_cuts_only_its_scope(void **state) {
 static void rings_that_share_a_channel_need_two_slots(void **state) {
   (void)state;
   enum { RANKS = 4, ROUNDS = 6 };
-  polyccl_program *p = make((polyccl_program_config){
-      .collective = POLYCCL_ALLREDUCE, .ranks = RANKS, .chunks = RANKS * ROUNDS, .inplace = true});
+  polyccl_program *p = make((polyccl_program_config){.size = sizeof(polyccl_program_config),
+                                                     .collective = POLYCCL_ALLREDUCE,
+                                                     .ranks = RANKS,
+                                                     .chunks = RANKS * ROUNDS,
+                                                     .inplace = true});
   for (int c = 0; c < RANKS * ROUNDS; c++) {
     polyccl_ref sum = take(p, c % RANKS, POLYCCL_INPUT, c, 1);
     for (int s = 1; s < RANKS; s++) {

@@ -106,7 +106,8 @@ static void invent(scenario *s) {
 }
 
 static polyccl_program *write_program(scenario *s, int instances, polyccl_replication replication, bool no_fusion) {
-  polyccl_program_config config = {.collective = POLYCCL_CUSTOM,
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .collective = POLYCCL_CUSTOM,
                                    .ranks = s->ranks,
                                    .chunks = s->chunks,
                                    .inplace = s->inplace,
@@ -167,7 +168,8 @@ static void show(const scenario *s) {
 static void compile_all_ways(scenario *s, const polyccl_topology *topology, uint64_t seed) {
   for (int way = 0; way < 11; way++) {
     polyccl_program *p = write_program(s, 1 + way % 3, way & 2 ? POLYCCL_BATCHED : POLYCCL_INTERLEAVED, way == 7);
-    polyccl_compile_options options = {.placement = s->inplace && way & 1 ? POLYCCL_OUT_OF_PLACE : POLYCCL_AS_WRITTEN};
+    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                       .placement = s->inplace && way & 1 ? POLYCCL_OUT_OF_PLACE : POLYCCL_AS_WRITTEN};
     if (way > 7) {
       options.policy = POLYCCL_POLICY_STATE;
       options.schedule = way == 8 ? POLYCCL_SCHEDULE_ROUND_ROBIN : POLYCCL_SCHEDULE_HPDS;

@@ -185,7 +185,7 @@ static polyccl_plan *compile(int algorithm, int size, polyccl_placement placemen
     fail_msg("%s", polyccl_last_error());
   }
   polyccl_plan *plan = NULL;
-  polyccl_compile_options options = {.placement = placement};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = placement};
   polyccl_result result = polyccl_compile(program, &options, &plan);
   bool written_in_place = polyccl_program_get_config(program)->inplace;
   polyccl_program_destroy(program);

@@ -161,7 +161,8 @@ static void other_policy(void **state) {
   assert_int_equal(polyccl_plan_read(POLYCCL_SOURCE_DIR "/tests/xml/trips/allgather_inplace.plan", &plan),
                    POLYCCL_SUCCESS);
   assert_int_equal(polyccl_topology_open("ring:2", &topology), POLYCCL_SUCCESS);
-  polyccl_compile_options options = {.policy = POLYCCL_POLICY_STATE, .topology = topology};
+  polyccl_compile_options options = {
+      .size = sizeof(polyccl_compile_options), .policy = POLYCCL_POLICY_STATE, .topology = topology};
   lift_and_compile("allgather_inplace", plan, &options);
   polyccl_topology_destroy(topology);
   polyccl_plan_destroy(plan);

@@ -66,7 +66,7 @@ static void every_size_has_one_plan_and_none_is_slower(void **state) {
   (void)state;
   polyccl_topology *topology = open_topology("a100-roce:2,gpus=4");
   polyccl_program *program = load("allreduce_hierarchical", hierarchical, 2);
-  polyccl_compile_options options = {.topology = topology, .seconds = 0.05};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .topology = topology, .seconds = 0.05};
   polyccl_plan *plain = NULL;
   assert_int_equal(polyccl_compile(program, NULL, &plain), POLYCCL_SUCCESS);
   polyccl_plan_set *set = compile_set(program, &options);
@@ -101,7 +101,8 @@ static void a_bound_on_thread_blocks_holds_for_the_set(void **state) {
   (void)state;
   polyccl_topology *topology = open_topology("a100-roce:2,gpus=4");
   polyccl_program *program = load("allreduce_hierarchical", hierarchical, 2);
-  polyccl_compile_options options = {.topology = topology, .seconds = 0.02, .max_tbs = 3};
+  polyccl_compile_options options = {
+      .size = sizeof(polyccl_compile_options), .topology = topology, .seconds = 0.02, .max_tbs = 3};
   polyccl_plan_set *set = compile_set(program, &options);
   for (size_t i = 0; i < set->plans; i++) {
     for (int rank = 0; rank < set->plan[i]->ranks; rank++) {
@@ -119,7 +120,7 @@ static void bad_sets_are_refused(void **state) {
   polyccl_param ranks = {"ranks", "4"};
   polyccl_program *program = load("allreduce_ring", &ranks, 1);
   polyccl_plan_set *set = NULL;
-  polyccl_compile_options options = {0};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options)};
   assert_int_equal(polyccl_compile_set(program, &options, 1, 2, &set), POLYCCL_ERROR_INVALID);
   assert_string_equal(polyccl_last_error(), "policy state needs a topology");
   options.topology = topology;
@@ -138,7 +139,8 @@ static void instances_and_fusion_can_be_chosen(void **state) {
   polyccl_plan *plan = NULL;
   polyccl_compile_times times;
   memset(&times, 0xff, sizeof times);
-  polyccl_compile_options options = {.instances = 3, .no_fusion = true, .times = &times};
+  polyccl_compile_options options = {
+      .size = sizeof(polyccl_compile_options), .instances = 3, .no_fusion = true, .times = &times};
   assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_SUCCESS);
   assert_int_equal(plan->chunks, 12);
   assert_int_equal(plan->steps, 3 * 4 * 6 * 2); /* 6 messages from each of 4 ranks, a send and a receive each */

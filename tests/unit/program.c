@@ -11,7 +11,11 @@
 static polyccl_location at(int line) { return (polyccl_location){"t.lua", line}; }
 
 static polyccl_program *make(polyccl_collective collective, int ranks, int chunks, bool inplace) {
-  polyccl_program_config config = {.collective = collective, .ranks = ranks, .chunks = chunks, .inplace = inplace};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .collective = collective,
+                                   .ranks = ranks,
+                                   .chunks = chunks,
+                                   .inplace = inplace};
   polyccl_program *program = NULL;
   assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);
   return program;

@@ -52,7 +52,10 @@ static void bounds_on_thread_blocks_hold(void **state) {
     assert_int_equal(polyccl_topology_open(samples[i].topology, &topology), POLYCCL_SUCCESS);
     polyccl_program *program = load(&samples[i]);
     for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; k++) {
-      polyccl_compile_options options = {.policy = POLYCCL_POLICY_STATE, .topology = topology, .max_tbs = bounds[k]};
+      polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                         .policy = POLYCCL_POLICY_STATE,
+                                         .topology = topology,
+                                         .max_tbs = bounds[k]};
       polyccl_plan *plan = NULL;
       if (polyccl_compile(program, &options, &plan) != POLYCCL_SUCCESS) {
         fail_msg("%s: %s", samples[i].program, polyccl_last_error());
@@ -127,7 +130,11 @@ static void sub_pipelines_are_free_of_conflicts(void **state) {
 /* The published rule on a case small enough to know: with one link that admits one task, chunks take turns. */
 static void the_chunk_moved_least_goes_first(void **state) {
   (void)state;
-  polyccl_program_config config = {.collective = POLYCCL_BROADCAST, .ranks = 3, .chunks = 2, .inplace = true};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .collective = POLYCCL_BROADCAST,
+                                   .ranks = 3,
+                                   .chunks = 2,
+                                   .inplace = true};
   polyccl_program *program = NULL;
   polyccl_topology *topology = NULL;
   assert_int_equal(polyccl_topology_open("fully:3", &topology), POLYCCL_SUCCESS);
@@ -177,8 +184,11 @@ static void best_is_never_slower_and_always_the_same(void **state) {
     polyccl_topology *topology = NULL;
     assert_int_equal(polyccl_topology_open(samples[i].topology, &topology), POLYCCL_SUCCESS);
     polyccl_program *program = load(&samples[i]);
-    polyccl_compile_options options = {
-        .policy = POLYCCL_POLICY_STATE, .topology = topology, .bytes = 16 << 20, .seconds = 0.05};
+    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                       .policy = POLYCCL_POLICY_STATE,
+                                       .topology = topology,
+                                       .bytes = 16 << 20,
+                                       .seconds = 0.05};
     polyccl_plan *hpds = NULL, *best[2] = {NULL, NULL};
     assert_int_equal(polyccl_compile(program, &options, &hpds), POLYCCL_SUCCESS);
     options.schedule = POLYCCL_SCHEDULE_BEST;
@@ -313,7 +323,11 @@ static void lists_are_safe(void **state) {
 /* Two ranks on one link: the bound is known by hand. */
 static void the_bound_is_what_the_link_needs(void **state) {
   (void)state;
-  polyccl_program_config config = {.collective = POLYCCL_BROADCAST, .ranks = 2, .chunks = 1, .inplace = true};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .collective = POLYCCL_BROADCAST,
+                                   .ranks = 2,
+                                   .chunks = 1,
+                                   .inplace = true};
   polyccl_location at = {"t.lua", 1};
   polyccl_program *program = NULL;
   polyccl_topology *topology = NULL;
@@ -341,7 +355,7 @@ static void the_bound_is_what_the_link_needs(void **state) {
 static void a_topology_that_does_not_fit_is_refused(void **state) {
   (void)state;
   polyccl_program *program = load(&samples[0]);
-  polyccl_compile_options options = {.policy = POLYCCL_POLICY_STATE};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .policy = POLYCCL_POLICY_STATE};
   polyccl_plan *plan = NULL;
   assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_ERROR_INVALID);
   assert_string_equal(polyccl_last_error(), "policy state needs a topology");

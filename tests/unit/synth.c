@@ -54,7 +54,8 @@ static void check_program(const char *path, const char *collective, const char *
     fail_msg("%s as %s: %s", path, summary, polyccl_last_error());
   }
   for (int place = 0; place < 2; place++) {
-    polyccl_compile_options options = {.placement = place == 0 ? POLYCCL_AS_WRITTEN : POLYCCL_OUT_OF_PLACE};
+    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                       .placement = place == 0 ? POLYCCL_AS_WRITTEN : POLYCCL_OUT_OF_PLACE};
     polyccl_plan *plan;
     if (polyccl_compile(program, &options, &plan) != POLYCCL_SUCCESS ||
         polyccl_plan_verify(plan, NULL) != POLYCCL_SUCCESS) {
