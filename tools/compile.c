@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <polyccl/compile.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "compile.h"
 #include "option.h"
@@ -231,17 +231,14 @@ static int compile(const compile_args *args) {
   if (is_plan && !args->tuned) {
     return convert(args);
   }
-  struct timespec start, end;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  double start = pccl_now_seconds();
   polyccl_program *program = NULL;
   result = is_plan ? program_of_plan(args->program.path, &program)
                    : polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  double load = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
-  int status = compile_program(args, program, load);
+  int status = compile_program(args, program, pccl_now_seconds() - start);
   polyccl_program_destroy(program);
   return status;
 }

@@ -1,16 +1,7 @@
 /* polyccl run FOLDER: the ranks load all of the folder's plans and choose among them as programs of the library do. */
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
+#include "plan/folder.h"
 #include "run.h"
-
-static int is_plan_name(const struct dirent *entry) {
-  const char *dot = strrchr(entry->d_name, '.');
-  return dot != NULL && (strcmp(dot, ".plan") == 0 || strcmp(dot, ".xml") == 0);
-}
 
 /* Plans must agree in what the caller has not said. */
 static polyccl_result agree(const char *path, const polyccl_plan *plan, const polyccl_plan *first, bool collective,
@@ -46,20 +37,13 @@ static polyccl_result take(const char *path, const pccl_run_folder *folder, pccl
 }
 
 polyccl_result pccl_run_open_folder(const pccl_run_folder *folder, pccl_run_args *run) {
-  struct dirent **entries;
-  int count = scandir(folder->path, &entries, is_plan_name, alphasort);
-  if (count < 0) {
-    pccl_fail_errno("%s: cannot read the folder", folder->path);
-    return POLYCCL_ERROR_INVALID;
-  }
+  pccl_plan_files files;
+  PCCL_TRY(pccl_plan_files_list(folder->path, &files));
   polyccl_result result = POLYCCL_SUCCESS;
-  for (int i = 0; i < count; i++) {
-    char file[4096];
-    snprintf(file, sizeof file, "%s/%s", folder->path, entries[i]->d_name);
-    result = result == POLYCCL_SUCCESS ? take(file, folder, run) : result;
-    free(entries[i]);
+  for (size_t i = 0; i < files.count && result == POLYCCL_SUCCESS; i++) {
+    result = take(files.path[i], folder, run);
   }
-  free(entries);
+  pccl_plan_files_free(&files);
   PCCL_TRY(result);
   const polyccl_plan *first = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
   if (first == NULL) {

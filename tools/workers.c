@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { MOST_THREADS = 64, QUIET_SECONDS = 2 };
 
 typedef struct crew {
@@ -57,17 +59,10 @@ static void *work(void *argument) {
   return NULL;
 }
 
-static double seconds_since(const struct timespec *start) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
-}
-
 /* Returns when all threads have left; a line on a terminal is rewritten, elsewhere there is one every two seconds. */
 static void watch(crew *c, const char *what) {
   bool terminal = isatty(STDERR_FILENO) != 0, shown = false;
-  struct timespec start;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  double start = pccl_now_seconds();
   double next = terminal ? 0.2 : QUIET_SECONDS;
   pthread_mutex_lock(&c->lock);
   while (c->working > 0) {
@@ -77,9 +72,9 @@ static void watch(crew *c, const char *what) {
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&c->changed, &c->lock, &until);
-    if (seconds_since(&start) >= next && c->working > 0) {
+    if (pccl_now_seconds() - start >= next && c->working > 0) {
       fprintf(stderr, terminal ? "\r%s: %zu of %zu " : "%s: %zu of %zu\n", what, c->ended, c->count);
-      next = seconds_since(&start) + (terminal ? 0.2 : QUIET_SECONDS);
+      next = pccl_now_seconds() - start + (terminal ? 0.2 : QUIET_SECONDS);
       shown = true;
     }
   }

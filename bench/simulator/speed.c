@@ -5,23 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <polyccl/compile.h>
 #include <polyccl/language.h>
 #include <polyccl/simulator.h>
+
+#include "base/clock.h"
 
 enum { MOST_PARAMS = 16 };
 
 static int fail(void) {
   fprintf(stderr, "speed: %s\n", polyccl_last_error());
   return 1;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 int main(int argc, char **argv) {
@@ -54,12 +49,12 @@ int main(int argc, char **argv) {
   polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
   options.bytes = (uint64_t)64 << 20;
   options.micro_batches = atoi(argv[2]);
-  double start = now();
+  double start = pccl_now_seconds();
   polyccl_simulation *s;
   if (polyccl_simulate(plan, topology, &options, &s) != POLYCCL_SUCCESS) {
     return fail();
   }
-  double seconds = now() - start;
+  double seconds = pccl_now_seconds() - start;
   getrusage(RUSAGE_SELF, &after);
   printf("| %s | %d | %zu | %llu | %.3f | %.2f | %llu | %s | %.1f | %.0f | %.0f |\n", plan->name, plan->ranks,
          plan->steps, (unsigned long long)s->executions, seconds, (double)s->executions / seconds / 1e6,

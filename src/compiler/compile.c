@@ -1,6 +1,7 @@
 /* The table of contents: every pass in its order. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "compiler/state.h"
@@ -55,7 +56,7 @@ static void note_pass(const pccl_ir *ir, int number, double *since) {
 }
 
 polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options *options) {
-  double at = pccl_seconds();
+  double at = pccl_now_seconds();
   for (int i = 0; i < PASSES; i++) {
     PCCL_TRY(passes[i].run(ir));
     note_pass(ir, i, &at);
@@ -68,7 +69,7 @@ polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options
 }
 
 static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
-  double at = pccl_seconds();
+  double at = pccl_now_seconds();
   if (options->policy == POLYCCL_POLICY_STATE) {
     PCCL_TRY(pccl_state_check(ir, options));
   }
@@ -103,13 +104,13 @@ static polyccl_result prove(polyccl_plan *plan) {
 static polyccl_result compile(const polyccl_program *program, const polyccl_compile_options *options, pccl_ir *ir,
                               polyccl_plan **plan) {
   polyccl_plan *made = NULL;
-  double at = pccl_seconds();
+  double at = pccl_now_seconds();
   if (!options->no_verify) {
     PCCL_TRY(polyccl_program_check(program, NULL));
     PCCL_LAP(ir, &at, check);
   }
   PCCL_TRY(run_passes(ir, options));
-  at = pccl_seconds();
+  at = pccl_now_seconds();
   PCCL_TRY(pccl_pass_emit(ir, &made));
   PCCL_LAP(ir, &at, emit);
   polyccl_result result = options->no_verify ? POLYCCL_SUCCESS : prove(made);

@@ -10,14 +10,17 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "compiler/task.h"
 
-typedef struct entry {
+typedef struct ready_task {
   uint64_t key;
   int32_t task;
-} entry;
+} ready_task;
 
-typedef PCCL_VEC(entry) heap;
+static bool goes_first(const ready_task *a, const ready_task *b) { return a->key < b->key; }
+
+PCCL_HEAP(task_heap, ready_task, goes_first)
 
 typedef struct hpds {
   const pccl_tasks *tasks;
@@ -28,46 +31,14 @@ typedef struct hpds {
   int32_t *moved;            /* [chunks] tasks placed, of closed sub-pipelines */
   int32_t *used;             /* [resources] in the current sub-pipeline: links, then ranks' endpoints */
   int32_t *capacity;         /* [resources] */
-  heap *ready;               /* [ports] */
-  heap *parked;              /* [resources] */
-  heap ports;                /* task: the port */
+  task_heap *ready;          /* [ports] */
+  task_heap *parked;         /* [resources] */
+  task_heap ports;           /* task: the port */
   PCCL_VEC(int32_t) touched; /* resources in use */
   PCCL_VEC(int32_t) lots;    /* resources with parked tasks */
   size_t links, resources;
   size_t placed;
 } hpds;
-
-static bool heap_push(heap *h, entry e) {
-  if (!pccl_vec_push(h, e)) {
-    return false;
-  }
-  size_t i = h->len - 1;
-  while (i > 0 && e.key < h->data[(i - 1) / 2].key) {
-    h->data[i] = h->data[(i - 1) / 2];
-    i = (i - 1) / 2;
-  }
-  h->data[i] = e;
-  return true;
-}
-
-static entry heap_pop(heap *h) {
-  entry top = h->data[0], last = h->data[--h->len];
-  size_t i = 0;
-  for (;;) {
-    size_t child = 2 * i + 1;
-    if (child >= h->len) {
-      break;
-    }
-    child += child + 1 < h->len && h->data[child + 1].key < h->data[child].key;
-    if (h->data[child].key >= last.key) {
-      break;
-    }
-    h->data[i] = h->data[child];
-    i = child;
-  }
-  h->data[i] = last;
-  return top;
-}
 
 /* Smaller goes first: 20 bits each of count and path, in the rule's order, then 24 of a tie. */
 static uint64_t key_of(const hpds *h, int32_t number) {
@@ -95,10 +66,10 @@ static int32_t port_of(const hpds *h, int32_t task) {
 
 static bool make_ready(hpds *h, int32_t task) {
   int32_t port = port_of(h, task);
-  entry e = {key_of(h, task), task};
+  ready_task e = {key_of(h, task), task};
   /* The port stands in the heap of ports once per entry that was its best when it came. */
   bool best = h->ready[port].len == 0 || e.key < h->ready[port].data[0].key;
-  return heap_push(&h->ready[port], e) && (!best || heap_push(&h->ports, (entry){e.key, port}));
+  return task_heap_push(&h->ready[port], e) && (!best || task_heap_push(&h->ports, (ready_task){e.key, port}));
 }
 
 /* The resources of a task: its links, and an endpoint of each of its ranks where thread blocks are bounded. */
@@ -143,26 +114,26 @@ static bool place(hpds *h, int32_t task) {
 
 static bool park(hpds *h, int32_t task, int32_t where) {
   return (h->parked[where].len > 0 || pccl_vec_push(&h->lots, where)) &&
-         heap_push(&h->parked[where], (entry){key_of(h, task), task});
+         task_heap_push(&h->parked[where], (ready_task){key_of(h, task), task});
 }
 
 /* Places what fits, best first, until every port is empty or full. */
 static bool fill_pipeline(hpds *h) {
   while (h->ports.len > 0) {
-    int32_t port = heap_pop(&h->ports).task;
-    heap *ready = &h->ready[port];
+    int32_t port = task_heap_pop(&h->ports).task;
+    task_heap *ready = &h->ready[port];
     if (ready->len == 0) {
       continue;
     }
-    entry best = heap_pop(ready);
+    ready_task best = task_heap_pop(ready);
     uint64_t key = key_of(h, best.task);
     bool ok = true;
     if (key > best.key) {
-      ok = heap_push(ready, (entry){key, best.task});
+      ok = task_heap_push(ready, (ready_task){key, best.task});
     } else {
       int32_t full = full_resource(h, best.task);
       if (full == port && (size_t)port < h->links) {
-        ok = heap_push(ready, best); /* the port is done for this time; it is reopened with the next */
+        ok = task_heap_push(ready, best); /* the port is done for this time; it is reopened with the next */
         if (!ok) {
           return false;
         }
@@ -170,7 +141,7 @@ static bool fill_pipeline(hpds *h) {
       }
       ok = full < 0 ? place(h, best.task) : park(h, best.task, full);
     }
-    if (!ok || (ready->len > 0 && !heap_push(&h->ports, (entry){ready->data[0].key, port}))) {
+    if (!ok || (ready->len > 0 && !task_heap_push(&h->ports, (ready_task){ready->data[0].key, port}))) {
       return false;
     }
   }
@@ -182,7 +153,8 @@ static bool close_pipeline(hpds *h, size_t first) {
   for (size_t i = 0; i < h->touched.len; i++) {
     int32_t r = h->touched.data[i];
     h->used[r] = 0;
-    if ((size_t)r < h->links && h->ready[r].len > 0 && !heap_push(&h->ports, (entry){h->ready[r].data[0].key, r})) {
+    if ((size_t)r < h->links && h->ready[r].len > 0 &&
+        !task_heap_push(&h->ports, (ready_task){h->ready[r].data[0].key, r})) {
       return false;
     }
   }
@@ -195,7 +167,7 @@ static bool close_pipeline(hpds *h, size_t first) {
   for (size_t i = 0; i < lots; i++) {
     int32_t where = h->lots.data[i];
     for (int32_t k = 0; k < h->capacity[where] && h->parked[where].len > 0; k++) {
-      if (!make_ready(h, heap_pop(&h->parked[where]).task)) {
+      if (!make_ready(h, task_heap_pop(&h->parked[where]).task)) {
         return false;
       }
     }

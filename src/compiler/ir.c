@@ -1,9 +1,8 @@
 #include "compiler/ir.h"
 
-#include <time.h>
-
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
@@ -12,14 +11,8 @@ pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
       .program = program, .instances = used, .refine = program->refine / wish * used, .spec = program->spec};
 }
 
-double pccl_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 double pccl_seconds_since(double *since) {
-  double now = pccl_seconds(), passed = now - *since;
+  double now = pccl_now_seconds(), passed = now - *since;
   *since = now;
   return passed;
 }

@@ -82,7 +82,6 @@ typedef struct pccl_ir {
 #define PCCL_LAP(ir, since, phase) \
   ((ir)->times != NULL ? (void)((ir)->times->phase += pccl_seconds_since(since)) : (void)0)
 double pccl_seconds_since(double *since);
-double pccl_seconds(void);
 
 /* An empty IR of the program; instances 0: as many as it wishes. */
 pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances);

@@ -16,15 +16,25 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "compiler/flow.h"
 #include "compiler/merge.h"
 
-typedef struct entry {
+typedef struct ready_flow {
   double start;      /* the earliest possible */
   double turn, rank; /* its window; then the less, the earlier */
   uint64_t tie;
   int32_t flow;
-} entry;
+} ready_flow;
+
+static bool flow_goes_first(const ready_flow *a, const ready_flow *b) {
+  if (a->turn != b->turn) {
+    return a->turn < b->turn;
+  }
+  return a->rank != b->rank ? a->rank < b->rank : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
+}
+
+PCCL_HEAP(flow_heap, ready_flow, flow_goes_first)
 
 typedef struct list_block {
   double free;
@@ -41,44 +51,9 @@ typedef struct lister {
   double *place;           /* when each place on a link is free */
   list_block *block;       /* [ranks x tbs] */
   int32_t *used;           /* [ranks] thread blocks used at all */
-  PCCL_VEC(entry) ready;   /* a heap */
-  double window;           /* us */
+  flow_heap ready;
+  double window; /* us */
 } lister;
-
-static bool before(const entry *a, const entry *b) {
-  if (a->turn != b->turn) {
-    return a->turn < b->turn;
-  }
-  return a->rank != b->rank ? a->rank < b->rank : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
-}
-
-static bool push(lister *l, entry e) {
-  if (!pccl_vec_push(&l->ready, e)) {
-    return false;
-  }
-  entry *heap = l->ready.data;
-  size_t i = l->ready.len - 1;
-  for (; i > 0 && before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2) {
-    heap[i] = heap[(i - 1) / 2];
-  }
-  heap[i] = e;
-  return true;
-}
-
-static entry pop(lister *l) {
-  entry *heap = l->ready.data, top = heap[0], last = heap[--l->ready.len];
-  size_t i = 0, child;
-  while ((child = 2 * i + 1) < l->ready.len) {
-    child += child + 1 < l->ready.len && before(&heap[child + 1], &heap[child]);
-    if (!before(&heap[child], &last)) {
-      break;
-    }
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = last;
-  return top;
-}
 
 /* ---- when can it start ---- */
 
@@ -155,7 +130,7 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
 /* In units small against every cost, so that what is equal in the model is equal here. */
 static double round_time(double us) { return ceil(us * 1024) / 1024; }
 
-static entry entry_of(const lister *l, int32_t number) {
+static ready_flow ready_flow_of(const lister *l, int32_t number) {
   const pccl_flow *flow = &l->flows->flow[number];
   double data = data_start(l, flow), resources = resource_start(l, flow);
   double rank = -flow->tail;
@@ -165,11 +140,11 @@ static entry entry_of(const lister *l, int32_t number) {
     rank = flow->lane * 1e9 - flow->tail;
   }
   double start = round_time(data > resources ? data : resources);
-  return (entry){.start = start,
-                 .turn = l->window > 0 ? floor(start / l->window) : start,
-                 .rank = rank,
-                 .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
-                 .flow = number};
+  return (ready_flow){.start = start,
+                      .turn = l->window > 0 ? floor(start / l->window) : start,
+                      .rank = rank,
+                      .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
+                      .flow = number};
 }
 
 /* ---- placing ---- */
@@ -224,7 +199,7 @@ static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block
   return pccl_vec_push(&ir->order, hop->node) ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
 }
 
-static polyccl_result place(lister *l, const entry *e, size_t turn) {
+static polyccl_result place(lister *l, const ready_flow *e, size_t turn) {
   const pccl_flow *flow = &l->flows->flow[e->flow];
   l->start[e->flow] = e->start;
   l->stretch[e->flow] = 0;
@@ -241,7 +216,7 @@ static polyccl_result place(lister *l, const entry *e, size_t turn) {
   }
   for (int32_t k = flow->succ; k < flow[1].succ; k++) {
     int32_t next = l->flows->succ[k];
-    if (--l->missing[next] == 0 && !push(l, entry_of(l, next))) {
+    if (--l->missing[next] == 0 && !flow_heap_push(&l->ready, ready_flow_of(l, next))) {
       return pccl_no_memory("the schedule");
     }
   }
@@ -252,15 +227,15 @@ static polyccl_result place(lister *l, const entry *e, size_t turn) {
 static polyccl_result run(lister *l) {
   for (size_t i = 0; i < l->flows->count; i++) {
     l->missing[i] = l->flows->flow[i].edges;
-    if (l->missing[i] == 0 && !push(l, entry_of(l, (int32_t)i))) {
+    if (l->missing[i] == 0 && !flow_heap_push(&l->ready, ready_flow_of(l, (int32_t)i))) {
       return pccl_no_memory("the schedule");
     }
   }
   for (size_t placed = 0; l->ready.len > 0;) {
-    entry e = pop(l);
-    entry now = entry_of(l, e.flow);
+    ready_flow e = flow_heap_pop(&l->ready);
+    ready_flow now = ready_flow_of(l, e.flow);
     if (now.turn > e.turn) {
-      if (!push(l, now)) {
+      if (!flow_heap_push(&l->ready, now)) {
         return pccl_no_memory("the schedule");
       }
       continue;

@@ -147,26 +147,7 @@ static polyccl_result choose(set *s, size_t size) {
   return POLYCCL_SUCCESS;
 }
 
-/* The plans in use, each once per range, with its bytes; the candidate keeps no plan that was handed out. A plan of two
- * ranges apart is copied by writing and reading it. */
-static polyccl_result copy_plan(const polyccl_plan *plan, polyccl_plan **copy) {
-  char *text = NULL;
-  size_t length = 0;
-  FILE *memory = open_memstream(&text, &length);
-  if (memory == NULL) {
-    return pccl_no_memory("a plan");
-  }
-  polyccl_result result = polyccl_plan_write(plan, POLYCCL_FORMAT_PLAN, memory);
-  if (fclose(memory) != 0 && result == POLYCCL_SUCCESS) {
-    result = pccl_no_memory("a plan");
-  }
-  if (result == POLYCCL_SUCCESS) {
-    result = polyccl_plan_parse(plan->name, text, length, copy);
-  }
-  free(text);
-  return result;
-}
-
+/* The plans in use, each once per range, with its bytes. */
 static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
   size_t sizes = s->size.len;
   made->plan = pccl_zeroed(sizes, sizeof *made->plan);
@@ -179,7 +160,7 @@ static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
       continue;
     }
     polyccl_plan *plan;
-    PCCL_TRY(copy_plan(s->candidate.data[s->chosen[i]].plan, &plan));
+    PCCL_TRY(pccl_plan_copy(s->candidate.data[s->chosen[i]].plan, &plan));
     made->plan[made->plans++] = plan;
     plan->min_bytes = from;
     /* Half way, on the scale of logarithms. */

@@ -1,11 +1,12 @@
 /* Policy "state": ResCCL's pipeline from the lowered IR to the order and the thread blocks that wait and emit need. */
 #include "compiler/state.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 polyccl_result pccl_state_try(const pccl_tasks *tasks, polyccl_schedule schedule, const pccl_schedule_rule *rule,
                               bool directions) {
   pccl_pipeline pipeline;
-  double at = pccl_seconds();
+  double at = pccl_now_seconds();
   PCCL_TRY(schedule == POLYCCL_SCHEDULE_ROUND_ROBIN ? pccl_schedule_round_robin(tasks, rule, &pipeline)
                                                     : pccl_schedule_hpds(tasks, rule, &pipeline));
   PCCL_LAP(tasks->ir, &at, schedule);
@@ -36,7 +37,7 @@ polyccl_result pccl_state_check(const pccl_ir *ir, const polyccl_compile_options
 polyccl_result pccl_state_once(pccl_ir *ir, const polyccl_compile_options *options) {
   pccl_tasks tasks;
   pccl_schedule_rule rule = {.max_tbs = options->max_tbs};
-  double at = pccl_seconds();
+  double at = pccl_now_seconds();
   polyccl_result result = pccl_tasks_build(ir, options->topology, &tasks);
   PCCL_LAP(ir, &at, schedule);
   if (result == POLYCCL_SUCCESS) {

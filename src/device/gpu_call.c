@@ -2,20 +2,16 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/size.h"
 #include "base/vec.h"
 #include "device/gpu_parts.h"
 #include "plan/plan.h"
 
-enum { LEAST_TILE_BYTES = 16 << 10, PIPELINE = 4, DIVIDE_BLOCKS = 32, MERCY_SECONDS = 5 };
+enum { DIVIDE_BLOCKS = 32, MERCY_SECONDS = 5 };
 static const uint64_t wipe_every = (uint64_t)1 << 30;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- geometry ---- */
 
@@ -54,7 +50,8 @@ static polyccl_result choose_tile(const pccl_gpu *g, size_t stride, size_t eleme
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "slots of %zu bytes do not hold messages of %zu chunks", g->slot_bytes,
                      largest);
   }
-  size_t wanted = LEAST_TILE_BYTES / largest > bytes / PIPELINE ? LEAST_TILE_BYTES / largest : bytes / PIPELINE;
+  size_t wanted =
+      PCCL_TILE_MIN / largest > bytes / PCCL_TILE_PIPELINE ? PCCL_TILE_MIN / largest : bytes / PCCL_TILE_PIPELINE;
   wanted = wanted < most ? (wanted / unit + 1) * unit : most;
   wanted = wanted < most ? wanted : most;
   call->stride = stride;
@@ -146,10 +143,10 @@ static double patience(const pccl_gpu *g) {
 }
 
 static polyccl_result wait_until(pccl_gpu *g, double end, bool *idle) {
-  double begin = now();
+  double begin = pccl_now_seconds();
   for (;;) {
     PCCL_TRY(g->driver->idle(g->device, idle));
-    double t = now();
+    double t = pccl_now_seconds();
     if (*idle || t >= end) {
       return POLYCCL_SUCCESS;
     }
@@ -194,14 +191,14 @@ static polyccl_result name_stuck(pccl_gpu *g, double waited) {
 static polyccl_result wait_for_end(pccl_gpu *g) {
   bool idle = false;
   double seconds = patience(g);
-  polyccl_result result = wait_until(g, now() + seconds, &idle);
+  polyccl_result result = wait_until(g, pccl_now_seconds() + seconds, &idle);
   if (result == POLYCCL_SUCCESS && idle) {
     return POLYCCL_SUCCESS;
   }
   g->broken = true;
   __atomic_store_n(g->stop_here, 1, __ATOMIC_RELEASE);
   PCCL_TRY(result);
-  PCCL_TRY(wait_until(g, now() + MERCY_SECONDS, &idle));
+  PCCL_TRY(wait_until(g, pccl_now_seconds() + MERCY_SECONDS, &idle));
   return idle ? name_stuck(g, seconds)
               : pccl_fail(POLYCCL_ERROR_TIMEOUT, "the kernel of plan \"%s\" ran %.3g s and does not stop",
                           g->plan->name, seconds + MERCY_SECONDS);

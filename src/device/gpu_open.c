@@ -4,6 +4,7 @@
 #include <polyccl/codegen.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "base/vec.h"
 #include "device/gpu_parts.h"
 #include "plan/plan.h"
@@ -51,8 +52,6 @@ void pccl_gpu_close(pccl_gpu *g) {
   free(g);
 }
 
-static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
 /* ---- shape ---- */
 
 static polyccl_result take_plan(pccl_gpu *g) {
@@ -64,7 +63,7 @@ static polyccl_result take_plan(pccl_gpu *g) {
   while (g->depth < (size_t)report.fifo_depth || g->depth < (size_t)plan->fifo_depth) {
     g->depth *= 2;
   }
-  g->slot_bytes = round_up(g->options.slot_bytes != 0 ? g->options.slot_bytes : PRESET_SLOT, LINE);
+  g->slot_bytes = pccl_round_up(g->options.slot_bytes != 0 ? g->options.slot_bytes : PRESET_SLOT, LINE);
   g->largest = 1;
   for (size_t i = 0; i < plan->steps; i++) {
     const polyccl_step *step = &plan->step[i];
@@ -145,7 +144,7 @@ static polyccl_result lay_out(pccl_gpu *g, size_t *bytes) {
     g->place[i].slots = *dst;
     *dst += g->depth * g->slot_bytes;
   }
-  *bytes = round_up(used[g->options.process] + 1, g->processes > 1 ? SHARED_UNIT : LINE);
+  *bytes = pccl_round_up(used[g->options.process] + 1, g->processes > 1 ? SHARED_UNIT : LINE);
   free(used);
   return POLYCCL_SUCCESS;
 }

@@ -43,4 +43,7 @@ void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step)
 /* The author's place of a step; {NULL, 0} when unknown. */
 polyccl_location pccl_step_location(const polyccl_plan *plan, const polyccl_step *step);
 
+/* The caller destroys the copy. */
+polyccl_result pccl_plan_copy(const polyccl_plan *plan, polyccl_plan **copy);
+
 #endif

@@ -1,19 +1,10 @@
 /* A folder of plans: what a site has compiled or tuned, taken as a whole. */
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <polyccl/polyccl.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "plan/folder.h"
 #include "runtime/comm.h"
-
-static int is_plan_name(const struct dirent *entry) {
-  const char *dot = strrchr(entry->d_name, '.');
-  return dot != NULL && (strcmp(dot, ".plan") == 0 || strcmp(dot, ".xml") == 0);
-}
 
 static polyccl_result add_file(polyccl_comm *comm, const char *path, int *added) {
   polyccl_plan *plan;
@@ -35,25 +26,14 @@ polyccl_result polyccl_comm_add_folder(polyccl_comm *comm, const char *path, int
   if (path == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_folder: path is NULL");
   }
-  struct dirent **entries;
-  int count = scandir(path, &entries, is_plan_name, alphasort);
-  if (count < 0) {
-    pccl_fail_errno("%s: cannot read the folder", path);
-    return POLYCCL_ERROR_INVALID;
-  }
+  pccl_plan_files files;
+  PCCL_TRY(pccl_plan_files_list(path, &files));
   polyccl_result result = POLYCCL_SUCCESS;
   int loaded = 0;
-  for (int i = 0; i < count; i++) {
-    char file[4096];
-    if (result == POLYCCL_SUCCESS) {
-      int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-      result = length > 0 && (size_t)length < sizeof file
-                   ? add_file(comm, file, &loaded)
-                   : pccl_fail(POLYCCL_ERROR_INVALID, "%s: the path is too long", path);
-    }
-    free(entries[i]);
+  for (size_t i = 0; i < files.count && result == POLYCCL_SUCCESS; i++) {
+    result = add_file(comm, files.path[i], &loaded);
   }
-  free(entries);
+  pccl_plan_files_free(&files);
   if (result == POLYCCL_SUCCESS && added != NULL) {
     *added = loaded;
   }

@@ -3,28 +3,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "kernel/lines.h"
 #include "plan/plan.h"
 #include "runtime/execute.h"
 #include "runtime/plans.h"
 #include "runtime/select.h"
 
-enum {
-  MOST_PREPARED = 256,
-  ALIGNMENT = 64,
-  TILE_BYTES = 128 << 10, /* of a step: what passes through L2 at once */
-  LEAST_TILE_BYTES = 16 << 10,
-  PIPELINE = 4, /* micro-batches worth having before tiles grow beyond the least */
-  LEAST_REFERENCE_BYTES = 4096
-};
+enum { MOST_PREPARED = 256, ALIGNMENT = 64, LEAST_REFERENCE_BYTES = 4096 };
 
 /* What the places of one prepared plan follow from. */
 typedef struct geometry {
   const pccl_loaded *plan;
   size_t count, stride, element; /* elements, elements, bytes */
 } geometry;
-
-static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 /* Offset in bytes and valid elements of a chunk (plan.md, Counts that chunks do not divide). */
 static void locate(const geometry *g, int32_t buffer, int32_t chunk, size_t *offset, size_t *valid) {
@@ -106,10 +98,11 @@ static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   size_t unit = tile_unit(plan->protocol);
   size_t payload = slot_payload(plan->protocol, p->slot_bytes) - (p->references ? sizeof(pccl_note) : 0);
   size_t most = payload / largest / unit * unit;
-  size_t wanted = TILE_BYTES / largest;
-  size_t pipelined = stride / PIPELINE > LEAST_TILE_BYTES / largest ? stride / PIPELINE : LEAST_TILE_BYTES / largest;
+  size_t wanted = PCCL_TILE_MAX / largest;
+  size_t pipelined =
+      stride / PCCL_TILE_PIPELINE > PCCL_TILE_MIN / largest ? stride / PCCL_TILE_PIPELINE : PCCL_TILE_MIN / largest;
   wanted = wanted < pipelined ? wanted : pipelined;
-  wanted = wanted < most ? round_up(wanted, unit) : most;
+  wanted = wanted < most ? pccl_round_up(wanted, unit) : most;
   size_t bytes = wanted < stride ? wanted : stride;
   p->tile = stride == bytes ? g->stride : bytes / g->element;
   p->batches = g->stride == 0 ? 1 : (g->stride + p->tile - 1) / p->tile;
@@ -248,7 +241,7 @@ static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_
   geometry g = {.plan = plan, .count = count, .element = polyccl_dtype_size(dtype)};
   g.stride = count / chunks + (count % chunks != 0);
   if (count % chunks != 0 && g.stride * g.element >= 4096) {
-    g.stride = round_up(g.stride, ALIGNMENT);
+    g.stride = pccl_round_up(g.stride, ALIGNMENT);
   }
   *p = (pccl_prepared){.plan = plan,
                        .count = count,

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 enum {
@@ -19,12 +19,6 @@ enum {
 };
 static const uint64_t check_every_ns = 50u * 1000 * 1000;
 static const uint64_t yield_ns = 10u * 1000 * 1000; /* on a loaded machine each yield takes as long as others like */
-
-uint64_t pccl_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static inline void relax(void) {
 #if defined(__x86_64__)

@@ -54,6 +54,4 @@ static inline void pccl_notify(const polyccl_comm *comm, pccl_rank_cell *peer) {
   }
 }
 
-uint64_t pccl_now(void); /* nanoseconds, monotonic */
-
 #endif

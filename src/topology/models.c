@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "topology/topology.h"
 
 enum { KIB = 1024 };
@@ -108,9 +109,9 @@ const pccl_known_model pccl_known_models[] = {
       .max_thread_blocks = 1024,
       .max_channels = 1024,
       .concurrent_blocks = 1,
-      .pipeline = 4,
-      .least_tile = 16 * KIB,
-      .most_tile = 128 * KIB,
+      .pipeline = PCCL_TILE_PIPELINE,
+      .least_tile = PCCL_TILE_MIN,
+      .most_tile = PCCL_TILE_MAX,
       .by_reference = true},
      "round figures of a core; `polyccl calibrate` measures this machine's"},
     {{.name = NULL}, NULL},

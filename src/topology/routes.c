@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/vec.h"
 
 static const uint64_t THROUGH_DEVICE = UINT64_C(1) << 42; /* more than any link: a detour is always better */
@@ -21,46 +22,14 @@ static uint64_t passing(const polyccl_topology *t, int32_t node) {
 
 /* ---- tables of distances ---- */
 
-typedef struct heap_item {
+typedef struct node_entry {
   uint64_t distance;
   int32_t node;
-} heap_item;
+} node_entry;
 
-typedef struct heap {
-  heap_item *data;
-  size_t len, cap;
-} heap;
+static bool nearer(const node_entry *a, const node_entry *b) { return a->distance < b->distance; }
 
-static bool heap_push(heap *h, heap_item item) {
-  if (!pccl_vec_reserve(h, 1)) {
-    return false;
-  }
-  size_t at = h->len++;
-  while (at > 0 && h->data[(at - 1) / 2].distance > item.distance) {
-    h->data[at] = h->data[(at - 1) / 2];
-    at = (at - 1) / 2;
-  }
-  h->data[at] = item;
-  return true;
-}
-
-static heap_item heap_pop(heap *h) {
-  heap_item top = h->data[0], last = h->data[--h->len];
-  size_t at = 0;
-  for (;;) {
-    size_t child = 2 * at + 1;
-    if (child + 1 < h->len && h->data[child + 1].distance < h->data[child].distance) {
-      child++;
-    }
-    if (child >= h->len || h->data[child].distance >= last.distance) {
-      break;
-    }
-    h->data[at] = h->data[child];
-    at = child;
-  }
-  h->data[at] = last;
-  return top;
-}
+PCCL_HEAP(node_heap, node_entry, nearer)
 
 /* Dijkstra backwards from `target` within its region. */
 static bool fill_distances(const polyccl_topology *t, int32_t target, uint64_t *distance) {
@@ -69,11 +38,11 @@ static bool fill_distances(const polyccl_topology *t, int32_t target, uint64_t *
   for (int32_t i = 0; i < r->region[where].nodes; i++) {
     distance[i] = PCCL_FAR;
   }
-  heap h = {0};
+  node_heap h = {0};
   distance[r->pos[target]] = 0;
-  bool ok = heap_push(&h, (heap_item){0, target});
+  bool ok = node_heap_push(&h, (node_entry){0, target});
   while (ok && h.len > 0) {
-    heap_item item = heap_pop(&h);
+    node_entry item = node_heap_pop(&h);
     uint64_t pass = item.node != target ? passing(t, item.node) : 0;
     if (item.distance > distance[r->pos[item.node]] || pass == PCCL_FAR) {
       continue;
@@ -83,7 +52,7 @@ static bool fill_distances(const polyccl_topology *t, int32_t target, uint64_t *
       uint64_t through = item.distance + pass + r->cost[r->in[i]];
       if (pccl_region_of(t, from) == where && through < distance[r->pos[from]]) {
         distance[r->pos[from]] = through;
-        ok = heap_push(&h, (heap_item){through, from});
+        ok = node_heap_push(&h, (node_entry){through, from});
       }
     }
   }

@@ -18,9 +18,8 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "base/size.h"
 #include "base/vec.h"
-
-static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 void pccl_futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
@@ -54,7 +53,8 @@ static polyccl_result map_header(int fd, pccl_segment **segment) {
   if (made == NULL) {
     return pccl_no_memory("a communicator's segment");
   }
-  void *memory = mmap(NULL, round_up(sizeof(pccl_segment_header), 4096), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *memory =
+      mmap(NULL, pccl_round_up(sizeof(pccl_segment_header), 4096), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     free(made);
     return pccl_fail_errno("cannot map the communicator's shared memory");
@@ -71,7 +71,7 @@ static polyccl_result fill_header(pccl_segment_header *header) {
   if (getrandom(header->cookie, sizeof header->cookie, 0) != (ssize_t)sizeof header->cookie) {
     return pccl_fail_errno("no random numbers");
   }
-  header->size = header->next = round_up(sizeof *header, 4096);
+  header->size = header->next = pccl_round_up(sizeof *header, 4096);
   return init_lock(&header->lock);
 }
 
@@ -81,7 +81,7 @@ polyccl_result pccl_segment_create(pccl_segment **segment) {
     return pccl_fail_errno("cannot make shared memory (memfd_create)");
   }
   polyccl_result result;
-  if (ftruncate(fd, (off_t)round_up(sizeof(pccl_segment_header), 4096)) != 0) {
+  if (ftruncate(fd, (off_t)pccl_round_up(sizeof(pccl_segment_header), 4096)) != 0) {
     result = pccl_fail_errno("cannot size the communicator's shared memory");
   } else {
     result = map_header(fd, segment);
@@ -144,7 +144,7 @@ void pccl_segment_release(pccl_segment *segment) {
   for (size_t i = 0; i < segment->extents; i++) {
     munmap(segment->extent[i].memory, segment->extent[i].bytes);
   }
-  munmap(segment->header, round_up(sizeof *segment->header, 4096));
+  munmap(segment->header, pccl_round_up(sizeof *segment->header, 4096));
   close(segment->fd);
   pthread_mutex_destroy(&segment->lock);
   free(segment->extent);
@@ -163,9 +163,9 @@ static polyccl_result place(pccl_segment *segment, uint64_t key, size_t bytes, u
     if (entry->key != 0) {
       continue;
     }
-    size_t room = round_up(bytes, PCCL_LINE);
+    size_t room = pccl_round_up(bytes, PCCL_LINE);
     if (header->size - header->next < room) {
-      uint64_t more = room > PCCL_EXTENT_BYTES ? round_up(room, 4096) : PCCL_EXTENT_BYTES;
+      uint64_t more = room > PCCL_EXTENT_BYTES ? pccl_round_up(room, 4096) : PCCL_EXTENT_BYTES;
       uint64_t start = header->size;
       if (ftruncate(segment->fd, (off_t)(start + more)) != 0) {
         return pccl_fail_errno("cannot grow the communicator's shared memory to %llu bytes",
@@ -198,7 +198,7 @@ static polyccl_result map_range(pccl_segment *segment, uint64_t offset, size_t b
     return pccl_no_memory("a communicator's mappings");
   }
   uint64_t first = offset / 4096 * 4096;
-  uint64_t end = round_up(offset + bytes, 4096);
+  uint64_t end = pccl_round_up(offset + bytes, 4096);
   void *at = mmap(NULL, end - first, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, (off_t)first);
   if (at == MAP_FAILED) {
     return pccl_fail_errno("cannot map %zu bytes of the communicator's shared memory", bytes);

@@ -14,14 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "exec_util.h"
 #include "runtime/launcher.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef enum fate { KILLED, EXITS, CRASHES, LEAVES, ABORTS, STOPS, FAILS } fate;
 
@@ -74,9 +69,9 @@ static void death_ends_all(void **state) {
   polyccl_plan *plan = make_ring(4, false, POLYCCL_SIMPLE);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     story s = {plan, cases[i].fate, 2};
-    double start = now();
+    double start = pccl_now_seconds();
     assert_int_not_equal(pccl_launch_processes(4, doomed, &s), POLYCCL_SUCCESS);
-    assert_true(now() - start < 10); /* far below the time-out; the promise is 2 s on an idle machine */
+    assert_true(pccl_now_seconds() - start < 10); /* far below the time-out; the promise is 2 s on an idle machine */
     expect_text(cases[i].says);
   }
   polyccl_plan_destroy(plan);
@@ -150,8 +145,8 @@ static void ranks_die_with_their_launcher(void **state) {
   if (launcher == 0) {
     _exit(pccl_launch_processes(3, for_ever, &o) == POLYCCL_SUCCESS ? 0 : 1);
   }
-  double start = now();
-  while (now() - start < 20 &&
+  double start = pccl_now_seconds();
+  while (pccl_now_seconds() - start < 20 &&
          (atomic_load(&o->pid[0]) == 0 || atomic_load(&o->pid[1]) == 0 || atomic_load(&o->pid[2]) == 0)) {
     usleep(1000);
   }
@@ -161,7 +156,7 @@ static void ranks_die_with_their_launcher(void **state) {
     char path[64], line[256] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&o->pid[rank]));
     bool gone = false;
-    while (!gone && now() - start < 30) {
+    while (!gone && pccl_now_seconds() - start < 30) {
       FILE *file = fopen(path, "r");
       gone = file == NULL || fgets(line, sizeof line, file) == NULL || strstr(line, ") Z ") != NULL;
       if (file != NULL) {
