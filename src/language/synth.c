@@ -224,24 +224,22 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
 
 /* ---- the file ---- */
 
-static size_t skip_blanks(const char *text, size_t length) {
-  size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-  while (at < length && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) {
-    at++;
+bool pccl_is_synth(pccl_kind kind) {
+  return kind == PCCL_KIND_TECCL || kind == PCCL_KIND_JSON || kind == PCCL_KIND_FORESTCOLL || kind == PCCL_KIND_XML;
+}
+
+static polyccl_result read_schedule(pccl_loader *loader, pccl_kind kind, const char *text, size_t length,
+                                    pccl_synth *schedule) {
+  switch (kind) {
+    case PCCL_KIND_TECCL:
+    case PCCL_KIND_JSON: return pccl_teccl_read(loader, text, length, schedule);
+    default: return pccl_forestcoll_read(text, length, schedule);
   }
-  return at;
 }
 
-bool pccl_is_synth(const char *text, size_t length) {
-  size_t at = skip_blanks(text, length);
-  return at < length && (text[at] == '{' || text[at] == '<');
-}
-
-polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length) {
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length) {
   pccl_synth schedule = {.file = name};
-  size_t start = skip_blanks(text, length);
-  polyccl_result result =
-      text[start] == '{' ? pccl_flows_read(loader, text, length, &schedule) : pccl_trees_read(text, length, &schedule);
+  polyccl_result result = read_schedule(loader, kind, text, length, &schedule);
   if (result == POLYCCL_SUCCESS) {
     result = make_program(loader, &schedule);
   }

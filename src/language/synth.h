@@ -1,9 +1,10 @@
 /* What synthesisers' files have in common: which chunk travels from which rank to which, in what order. A reader
- * collects hops (flows.c: TE-CCL's JSON, trees.c: ForestColl's XML), pccl_synth_program() makes a program of them on
- * the builder of program.h, so that the check, every policy and every executor apply. */
+ * collects hops (teccl.c: TE-CCL's JSON, forestcoll.c: ForestColl's XML), pccl_synth_program() makes a program of them
+ * on the builder of program.h, so that the check, every policy and every executor apply. */
 #ifndef PCCL_LANGUAGE_SYNTH_H
 #define PCCL_LANGUAGE_SYNTH_H
 
+#include "base/kind.h"
 #include "language/loader.h"
 
 /* `size` chunks from `chunk` on of rank `root`'s input. In AllToAll a root has ranks blocks of chunks, one per
@@ -26,11 +27,11 @@ typedef struct pccl_synth {
 
 void pccl_synth_free(pccl_synth *schedule);
 
-/* True for text that one of the readers below takes; anything else is Lua. */
-bool pccl_is_synth(const char *text, size_t length);
+/* True for what one of the readers below takes; other programs are Lua. */
+bool pccl_is_synth(pccl_kind kind);
 
 /* Reads the file's text, takes the parameters it knows, makes loader->program. */
-polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length);
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
 /* The value given for a parameter, else the preset; it is listed among those asked for. */
 polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
@@ -38,7 +39,7 @@ polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const cha
 polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
                                     const char *help, int *value);
 
-polyccl_result pccl_flows_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
-polyccl_result pccl_trees_read(const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule);
 
 #endif

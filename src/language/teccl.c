@@ -517,9 +517,11 @@ static polyccl_result note_flows(reader *r) {
 
 static polyccl_result read_root(reader *r, json_t *root) {
   json_t *flows = member(root, "Flows"), *paths = member(root, "Chunk paths");
+  if (flows == NULL && paths == NULL) {
+    return pccl_kind_refuse(r->schedule->file, PCCL_KIND_JSON, PCCL_USE_PROGRAM);
+  }
   if (!json_is_array(flows)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no list of flows (\"7-Flows\"): is it a schedule of TE-CCL?",
-                     r->schedule->file);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no list of flows (\"7-Flows\")", r->schedule->file);
   }
   line_of(r, "Flows\"");
   PCCL_TRY(read_flows(r, flows));
@@ -542,7 +544,7 @@ static polyccl_result read_root(reader *r, json_t *root) {
   return by_paths ? add_demands(r, paths) : add_flows(r);
 }
 
-polyccl_result pccl_flows_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
   json_error_t error;
   reader r = {
       .loader = loader, .schedule = schedule, .text = text, .end = text + length, .cursor = text, .cursor_line = 1};
