@@ -38,6 +38,7 @@ is "a plan (text)" "$folder/ring.plan" "$source/tests/plans/custom_3r.plan"
 is "a plan (MSCCL XML)" "$folder/ring.xml"
 is "a program (Lua)" "$source/algorithms/allreduce_ring.lua" "$source/tests/programs/basics.lua"
 is "a schedule of TE-CCL (JSON)" "$source"/tests/synth/flows_*.json
+is "an algorithm of SCCL (JSON)" "$source"/tests/synth/sccl_*.json
 is "a forest of trees of ForestColl (XML)" "$source"/tests/synth/tree*.xml
 is "a topology (JSON)" "$folder/fully.json" "$source/tests/topology/two_vendors.json"
 is "a topology (NCCL's XML)" "$source"/tests/topology/nccl_*.xml
