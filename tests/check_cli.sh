@@ -38,6 +38,6 @@ expect 2 'unexpected argument "--fast"' $ring --fast
 expect 2 'unexpected argument "two.lua"' $ring two.lua
 expect 2 'it is a device' /dev/null
 expect 2 'it is a device' /dev/zero
-expect 2 'unexpected symbol' "$polyccl"
+expect 2 'this is compiled code (ELF), not a program' "$polyccl"
 POLYCCL_LUA_INSTRUCTIONS=10k expect 2 'ran more than 10240 instructions' $ring -p ranks=64
 exit $failed

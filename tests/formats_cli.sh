@@ -81,6 +81,7 @@ fails "this is a plan" "$polyccl" check "$source/tests/plans/bad-text/op.plan"
 fails "it is a device" "$polyccl" verify /dev/zero
 fails "it is a directory" "$polyccl" check "$source/tests"
 fails "not a plan" "$polyccl" verify "$source/tests/synth/trees_two_nodes.xml"
+fails "polyccl compile makes a plan of it" "$polyccl" verify "$source/tests/synth/sccl_allgather_ring.json"
 
 # Schedules are programs everywhere.
 for file in "$source"/tests/synth/*.json "$source"/tests/synth/*.xml; do
@@ -89,3 +90,6 @@ for file in "$source"/tests/synth/*.json "$source"/tests/synth/*.xml; do
   "$polyccl" verify "$folder/one.plan" >/dev/null
 done
 "$polyccl" run "$source/tests/synth/trees_two_nodes.xml" -p collective=allreduce --size 1k --threads >/dev/null
+for file in "$source"/tests/synth/sccl_*.json; do
+  "$polyccl" run "$file" --size 3k --threads >/dev/null 2>&1
+done

@@ -36,7 +36,7 @@ expect 2 "is not a shipped machine" topology ndv5:2
 expect 2 "cannot read" topology "$work/none.json"
 expect 2 "it is a directory" topology "$work/"
 expect 2 "cannot write" topology ndv4:2 -o "$work/none/x"
-expect 2 "tests/topology/bad/specs:1" topology "$source/tests/topology/bad/specs"
+expect 2 "this is text of no kind that polyccl knows, not a topology" topology "$source/tests/topology/bad/specs"
 head -c 1000000 /dev/urandom >"$work/noise.json"
 expect 2 "noise.json" topology "$work/noise.json"
 

@@ -24,10 +24,10 @@ typedef struct polyccl_param {
   const char *name, *value;
 } polyccl_param;
 
-/* Runs the program at `path`. What begins with '{' or '<' is no Lua but a schedule of a synthesiser (TE-CCL's JSON,
- * ForestColl's trees: docs/formats.md), which becomes a program too. Errors begin with "file:line: ". A parameter that
- * the program does not ask for is an error that lists those it does ask for. The program is not checked yet
- * (polyccl_program_check). */
+/* Runs the program at `path`. What begins with '{' or '<' is no Lua but a schedule of a synthesiser (TE-CCL's and
+ * SCCL's JSON, ForestColl's trees: docs/formats.md), which becomes a program too. A file of another kind is refused
+ * with what it is. Errors begin with "file:line: ". A parameter that the program does not ask for is an error that
+ * lists those it does ask for. The program is not checked yet (polyccl_program_check). */
 POLYCCL_API polyccl_result polyccl_program_load(const char *path, const polyccl_param *params, size_t count,
                                                 polyccl_program **program);
 

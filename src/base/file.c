@@ -47,10 +47,22 @@ static polyccl_result read_open_file(const char *path, int fd, size_t most, char
       break;
     }
   }
+  const char *start = bytes.data;
+  pccl_skip_mark(&start, &bytes.len);
+  memmove(bytes.data, start, bytes.len);
   bytes.data[bytes.len] = '\0';
   *text = bytes.data;
   *length = bytes.len;
   return POLYCCL_SUCCESS;
+}
+
+void pccl_skip_mark(const char **text, size_t *length) {
+  static const char mark[] = "\xef\xbb\xbf";
+  size_t bytes = sizeof mark - 1;
+  if (*length >= bytes && memcmp(*text, mark, bytes) == 0) {
+    *text += bytes;
+    *length -= bytes;
+  }
 }
 
 polyccl_result pccl_read_file(const char *path, size_t most, char **text, size_t *length) {

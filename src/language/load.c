@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <lauxlib.h>
 #include <libgen.h>
 #include <limits.h>
@@ -96,27 +95,15 @@ static void set_names(pccl_loader *loader, const char *path) {
   snprintf(loader->name, sizeof loader->name, "%.*s", (int)length, base);
 }
 
-/* Past blanks and the lines that a plan has for comments. */
-static bool is_plan_text(const char *text, size_t length) {
-  static const char mark[] = "polyccl-plan";
-  size_t at = 0;
-  while (at < length && (isspace((unsigned char)text[at]) || text[at] == '#')) {
-    const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at) : text + at;
-    at = end != NULL ? (size_t)(end - text) + 1 : length;
-  }
-  return length - at >= sizeof mark - 1 && memcmp(text + at, mark, sizeof mark - 1) == 0;
-}
-
 static polyccl_result run_text(pccl_loader *loader, const char *name, const char *text, size_t length) {
   PCCL_TRY(check_params(loader));
   set_names(loader, name);
-  if (pccl_is_synth(text, length)) {
-    PCCL_TRY(pccl_synth_load(loader, name, text, length));
+  pccl_skip_mark(&text, &length);
+  pccl_kind kind = pccl_kind_of(text, length);
+  PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PROGRAM));
+  if (pccl_is_synth(kind)) {
+    PCCL_TRY(pccl_synth_load(loader, name, kind, text, length));
     return check_unknown(loader, name);
-  }
-  if (is_plan_text(text, length)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: this is a plan, not a program: give it to a command that takes plans",
-                     name);
   }
   if (length > MOST_SOURCE) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many for a program (%d)", name, length, MOST_SOURCE);

@@ -55,6 +55,10 @@ polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int p
 
 /* ---- the builder ---- */
 
+bool pccl_synth_reduces(polyccl_collective collective) {
+  return collective == POLYCCL_ALLREDUCE || collective == POLYCCL_REDUCE_SCATTER || collective == POLYCCL_REDUCE;
+}
+
 typedef struct builder {
   const pccl_synth *schedule;
   polyccl_program *program;
@@ -79,9 +83,26 @@ static polyccl_result has_nothing(const builder *b, const pccl_hop *hop, int32_t
                       hop->root, hop->dst);
 }
 
-/* One hop of AllToAll: chunks wait in scratch on their way. */
+/* Where a chunk of AllToAll, gather or scatter is meant for: a rank, and its place in that rank's output. */
+static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank, int32_t *index) {
+  switch (s->collective) {
+    case POLYCCL_GATHER:
+      *rank = s->root;
+      *index = hop->root * s->chunks + hop->chunk;
+      break;
+    case POLYCCL_SCATTER:
+      *rank = hop->chunk / s->chunks;
+      *index = hop->chunk % s->chunks;
+      break;
+    default:
+      *rank = hop->chunk / s->chunks;
+      *index = hop->root * s->chunks + hop->chunk % s->chunks;
+      break;
+  }
+}
+
+/* One hop of AllToAll, gather or scatter: chunks wait in scratch on their way. */
 static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
-  const pccl_synth *s = b->schedule;
   polyccl_ref ref;
   int buffer = POLYCCL_INPUT, index = hop->chunk;
   if (hop->src != hop->root) {
@@ -93,8 +114,9 @@ static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
     index = (int)*at;
   }
   PCCL_TRY(polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, place_of(b, hop), &ref));
-  if (hop->chunk / s->chunks == hop->dst) {
-    int to = hop->root * s->chunks + hop->chunk % s->chunks;
+  int32_t end, to;
+  destination(b->schedule, hop, &end, &to);
+  if (end == hop->dst) {
     return polyccl_program_copy(b->program, &ref, hop->dst, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS, place_of(b, hop),
                                 &ref);
   }
@@ -104,13 +126,27 @@ static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
              : pccl_no_memory("a program");
 }
 
-static polyccl_result add_own_blocks(builder *b) {
+/* What a rank has for itself. */
+static polyccl_result add_own_block(builder *b, int32_t rank) {
   const pccl_synth *s = b->schedule;
   polyccl_location at = {s->file, 0};
+  polyccl_ref ref;
+  int32_t from = s->collective == POLYCCL_GATHER ? 0 : rank * s->chunks;
+  int32_t to = s->collective == POLYCCL_SCATTER ? 0 : rank * s->chunks;
+  PCCL_TRY(polyccl_program_chunk(b->program, rank, POLYCCL_INPUT, from, s->chunks, at, &ref));
+  return polyccl_program_copy(b->program, &ref, rank, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS, at, &ref);
+}
+
+static polyccl_result add_exchanges(builder *b) {
+  const pccl_synth *s = b->schedule;
+  PCCL_TRY(polyccl_program_scratch(b->program, "relay", &b->relay));
   for (int32_t r = 0; r < s->ranks; r++) {
-    polyccl_ref ref;
-    PCCL_TRY(polyccl_program_chunk(b->program, r, POLYCCL_INPUT, r * s->chunks, s->chunks, at, &ref));
-    PCCL_TRY(polyccl_program_copy(b->program, &ref, r, POLYCCL_OUTPUT, r * s->chunks, POLYCCL_NO_HINTS, at, &ref));
+    if (s->collective == POLYCCL_ALLTOALL || r == s->root) {
+      PCCL_TRY(add_own_block(b, r));
+    }
+  }
+  for (size_t i = 0; i < s->hop.len; i++) {
+    PCCL_TRY(add_exchange(b, &s->hop.data[i]));
   }
   return POLYCCL_SUCCESS;
 }
@@ -137,19 +173,21 @@ static polyccl_result add_reduction(builder *b, const pccl_hop *hop) {
   return polyccl_program_reduce(b->program, &sum, &operand, POLYCCL_NO_HINTS, at, &sum);
 }
 
+/* What goes from one place to another, out of place, through scratch. */
+static bool exchanges(polyccl_collective collective) {
+  return collective == POLYCCL_ALLTOALL || collective == POLYCCL_GATHER || collective == POLYCCL_SCATTER;
+}
+
 static polyccl_result add_all(builder *b) {
   const pccl_synth *s = b->schedule;
-  bool reduces =
-      b->collective == POLYCCL_REDUCE_SCATTER || b->collective == POLYCCL_ALLREDUCE || b->collective == POLYCCL_REDUCE;
+  bool reduces = pccl_synth_reduces(b->collective);
   bool copies = b->collective != POLYCCL_REDUCE_SCATTER && b->collective != POLYCCL_REDUCE;
   int buffer = b->collective == POLYCCL_ALLGATHER ? POLYCCL_OUTPUT : POLYCCL_INPUT;
-  if (b->collective == POLYCCL_ALLTOALL) {
-    PCCL_TRY(polyccl_program_scratch(b->program, "relay", &b->relay));
-    PCCL_TRY(add_own_blocks(b));
-    for (size_t i = 0; i < s->hop.len; i++) {
-      PCCL_TRY(add_exchange(b, &s->hop.data[i]));
-    }
-    return POLYCCL_SUCCESS;
+  if (exchanges(b->collective)) {
+    return add_exchanges(b);
+  }
+  if (pccl_synth_reduces(s->collective)) {
+    return pccl_sccl_reduce(s, b->program);
   }
   for (size_t i = s->hop.len; reduces && i-- > 0;) {
     PCCL_TRY(add_reduction(b, &s->hop.data[i]));
@@ -209,8 +247,9 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
                                 &config.instances));
   PCCL_TRY(pccl_synth_param(loader, "protocol", "Simple", "Simple, LL or LL128", &protocol));
   PCCL_TRY(polyccl_protocol_parse(protocol, &config.protocol));
-  config.inplace = config.collective != POLYCCL_ALLTOALL;
-  config.chunks = config.collective == POLYCCL_ALLREDUCE ? s->ranks * s->chunks : s->chunks;
+  config.inplace = !exchanges(config.collective);
+  bool whole = config.collective == POLYCCL_ALLREDUCE && s->collective != POLYCCL_ALLREDUCE;
+  config.chunks = whole ? s->ranks * s->chunks : s->chunks;
   if (s->chunks > POLYCCL_MAX_CHUNKS / s->ranks) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d chunks on each of %d ranks are more than %d in all", s->file,
                      s->chunks, s->ranks, POLYCCL_MAX_CHUNKS);
@@ -225,24 +264,24 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
 
 /* ---- the file ---- */
 
-static size_t skip_blanks(const char *text, size_t length) {
-  size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-  while (at < length && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) {
-    at++;
+bool pccl_is_synth(pccl_kind kind) {
+  return kind == PCCL_KIND_SCCL || kind == PCCL_KIND_TECCL || kind == PCCL_KIND_JSON || kind == PCCL_KIND_FORESTCOLL ||
+         kind == PCCL_KIND_XML;
+}
+
+static polyccl_result read_schedule(pccl_loader *loader, pccl_kind kind, const char *text, size_t length,
+                                    pccl_synth *schedule) {
+  switch (kind) {
+    case PCCL_KIND_SCCL: return pccl_sccl_read(text, length, schedule);
+    case PCCL_KIND_TECCL:
+    case PCCL_KIND_JSON: return pccl_teccl_read(loader, text, length, schedule);
+    default: return pccl_forestcoll_read(text, length, schedule);
   }
-  return at;
 }
 
-bool pccl_is_synth(const char *text, size_t length) {
-  size_t at = skip_blanks(text, length);
-  return at < length && (text[at] == '{' || text[at] == '<');
-}
-
-polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length) {
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length) {
   pccl_synth schedule = {.file = name};
-  size_t start = skip_blanks(text, length);
-  polyccl_result result =
-      text[start] == '{' ? pccl_flows_read(loader, text, length, &schedule) : pccl_trees_read(text, length, &schedule);
+  polyccl_result result = read_schedule(loader, kind, text, length, &schedule);
   if (result == POLYCCL_SUCCESS) {
     result = make_program(loader, &schedule);
   }

@@ -1,13 +1,15 @@
 /* What synthesisers' files have in common: which chunk travels from which rank to which, in what order. A reader
- * collects hops (flows.c: TE-CCL's JSON, trees.c: ForestColl's XML), pccl_synth_program() makes a program of them on
- * the builder of program.h, so that the check, every policy and every executor apply. */
+ * collects hops (teccl.c, sccl.c, forestcoll.c), synth.c makes a program of them
+ * on the builder of program.h, so that the check, every policy and every executor apply. */
 #ifndef PCCL_LANGUAGE_SYNTH_H
 #define PCCL_LANGUAGE_SYNTH_H
 
+#include "base/kind.h"
 #include "language/loader.h"
 
 /* `size` chunks from `chunk` on of rank `root`'s input. In AllToAll a root has ranks blocks of chunks, one per
- * destination. */
+ * destination, and so has the root of a scatter. Where the file's own hops reduce (allreduce, reduce_scatter, reduce)
+ * `chunk` is the place in every rank's memory, `root` means nothing. */
 typedef struct pccl_hop {
   int32_t root, chunk, size;
   int32_t src, dst; /* ranks */
@@ -20,17 +22,20 @@ typedef struct pccl_synth {
   const char *file;
   polyccl_collective collective; /* what the file describes: allgather, alltoall or, with one root, broadcast */
   int32_t ranks, chunks;         /* chunks of a block */
-  int32_t root;                  /* broadcast */
+  int32_t root;                  /* broadcast, reduce, gather, scatter */
   PCCL_VEC(pccl_hop) hop;
 } pccl_synth;
 
+/* True for collectives that add: allreduce, reduce_scatter, reduce. */
+bool pccl_synth_reduces(polyccl_collective collective);
+
 void pccl_synth_free(pccl_synth *schedule);
 
-/* True for text that one of the readers below takes; anything else is Lua. */
-bool pccl_is_synth(const char *text, size_t length);
+/* True for what one of the readers below takes; other programs are Lua. */
+bool pccl_is_synth(pccl_kind kind);
 
 /* Reads the file's text, takes the parameters it knows, makes loader->program. */
-polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, const char *text, size_t length);
+polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
 /* The value given for a parameter, else the preset; it is listed among those asked for. */
 polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
@@ -38,7 +43,12 @@ polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const cha
 polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
                                     const char *help, int *value);
 
-polyccl_result pccl_flows_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
-polyccl_result pccl_trees_read(const char *text, size_t length, pccl_synth *schedule);
+/* Makes the moves of a schedule that reduces: what arrives is added to what is there, or replaces it where it has all
+ * that is there in it. All hops of one order start from what was there before the first of them. */
+polyccl_result pccl_sccl_reduce(const pccl_synth *schedule, polyccl_program *program);
+
+polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule);
 
 #endif

@@ -5,50 +5,15 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/kind.h"
 #include "plan/formats.h"
 #include "plan/plan.h"
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-static size_t skip_spaces(const char *text, size_t length, size_t at) {
-  while (at < length && is_space(text[at])) {
-    at++;
-  }
-  return at;
-}
-
-/* After a byte order mark and blanks. */
-static size_t start_of(const char *text, size_t length) {
-  return skip_spaces(text, length, length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-}
-
-/* The first character that is no blank tells the formats apart. */
-static bool is_xml(const char *text, size_t length) {
-  size_t at = start_of(text, length);
-  return at < length && text[at] == '<';
-}
-
-static bool begins(const char *text, size_t length, size_t at, const char *word) {
-  size_t n = strlen(word);
-  return length - at >= n && memcmp(text + at, word, n) == 0;
-}
-
-/* The end of what begins at `at` and ends with `mark`. */
-static size_t skip_past(const char *text, size_t length, size_t at, const char *mark) {
-  const char *end = memmem(text + at, length - at, mark, strlen(mark));
-  return end != NULL ? (size_t)(end - text) + strlen(mark) : length;
-}
+static bool is_xml(pccl_kind kind) { return kind == PCCL_KIND_PLAN_XML || kind == PCCL_KIND_XML; }
 
 bool pccl_is_plan(const char *text, size_t length) {
-  size_t at = start_of(text, length);
-  while (begins(text, length, at, "#")) {
-    at = skip_spaces(text, length, skip_past(text, length, at, "\n"));
-  }
-  while (begins(text, length, at, "<?") || begins(text, length, at, "<!--")) {
-    at = skip_spaces(text, length, skip_past(text, length, at, begins(text, length, at, "<?") ? "?>" : "-->"));
-  }
-  bool trees = begins(text, length, at, "<Algo") || begins(text, length, at, "<tree");
-  return begins(text, length, at, "polyccl-plan") || (begins(text, length, at, "<") && !trees);
+  pccl_kind kind = pccl_kind_of(text, length);
+  return kind == PCCL_KIND_PLAN_TEXT || is_xml(kind);
 }
 
 polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
@@ -60,9 +25,13 @@ polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MOST_BYTES, &text, &length));
-  *plan = pccl_is_plan(text, length);
+  pccl_kind kind = pccl_kind_of(text, length);
+  polyccl_result result = pccl_kind_check(path, kind, PCCL_USE_PLAN | PCCL_USE_PROGRAM);
+  if (result == POLYCCL_SUCCESS) {
+    *plan = kind == PCCL_KIND_PLAN_TEXT || is_xml(kind);
+  }
   free(text);
-  return POLYCCL_SUCCESS;
+  return result;
 }
 
 polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan) {
@@ -70,8 +39,10 @@ polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t len
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: a plan of %zu bytes; the most is %zu", name, length,
                      PCCL_PLAN_MOST_BYTES);
   }
-  return is_xml(text, length) ? pccl_xml_plan_read(name, text, length, plan)
-                              : pccl_text_plan_read(name, text, length, plan);
+  pccl_skip_mark(&text, &length);
+  pccl_kind kind = pccl_kind_of(text, length);
+  PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PLAN));
+  return is_xml(kind) ? pccl_xml_plan_read(name, text, length, plan) : pccl_text_plan_read(name, text, length, plan);
 }
 
 polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/kind.h"
 #include "base/vec.h"
 #include "topology/topology.h"
 
@@ -447,7 +448,9 @@ polyccl_result pccl_topology_read_json(const char *name, const char *text, size_
   if (root == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%d:%d: %s", name, error.line, error.column, error.text);
   }
-  polyccl_result result = build(name, root, topology);
+  polyccl_result result = json_object_get(root, "polyccl_topology") != NULL
+                              ? build(name, root, topology)
+                              : pccl_kind_refuse(name, PCCL_KIND_JSON, PCCL_USE_TOPOLOGY);
   json_decref(root);
   return result;
 }

@@ -19,6 +19,8 @@ typedef struct pccl_shape {
   int devices, nics, switches, sockets; /* in a machine; switches: PCIe; 0 NICs: a fabric alone */
   double link, link_latency;            /* GB/s and us of a link of the fabric, one direction */
   double pcie, socket, nic;             /* GB/s */
+  int host_devices;                     /* devices that hang right on a host of their own, without PCIe switches: a */
+  double host_link;                     /* superchip; GB/s of each. Its hosts are joined by the fabric alone */
   int leaf;                             /* machines behind a leaf switch; 0: one switch joins all */
   bool counts_devices;                  /* "fully:8": the number is of devices in the one machine */
 } pccl_shape;

@@ -1,26 +1,27 @@
 /* Finding out what a spec means. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/kind.h"
 #include "base/vec.h"
 #include "topology/topology.h"
 
 enum { MOST_BYTES = 256 << 20, MOST_COPIES = 65536 };
 
 polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  size_t at = 0;
-  while (at < length && isspace((unsigned char)text[at])) {
-    at++;
+  pccl_skip_mark(&text, &length);
+  pccl_kind kind = pccl_kind_of(text, length);
+  PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_TOPOLOGY));
+  switch (kind) {
+    case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
+    case PCCL_KIND_NCCL_TOPOLOGY:
+    case PCCL_KIND_XML: return pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
+    default: return pccl_topology_read_json(name, text, length, topology);
   }
-  if (at == length) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
-  }
-  return text[at] == '<' ? pccl_topology_read_xml(name, text, length, topology)
-                         : pccl_topology_read_json(name, text, length, topology);
 }
 
 static polyccl_result read_file(const char *path, polyccl_topology **topology) {

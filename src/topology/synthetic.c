@@ -278,6 +278,22 @@ static void build_bare_nics(pccl_builder *b, const part *p, int32_t machine, con
   }
 }
 
+/* Superchips: a host with its devices, and its share of the NICs. */
+static void build_superchips(pccl_builder *b, const part *p, int32_t machine, const char *name, const int32_t *device,
+                             int32_t up) {
+  const pccl_shape *s = &p->shape;
+  int hosts = (s->devices + s->host_devices - 1) / s->host_devices, nic = 0;
+  for (int i = 0; i < hosts; i++) {
+    int32_t host = pccl_add_node(b, POLYCCL_NODE_HOST, machine, -1, -1, "%s.cpu%d", name, i);
+    for (int k = i * s->host_devices; k < (i + 1) * s->host_devices && k < s->devices; k++) {
+      pccl_add_pair(b, device[k], host, "C2C", s->host_link, PCCL_PCIE_DEVICE_LATENCY);
+    }
+    for (; (long)nic * hosts / s->nics == i && nic < s->nics; nic++) {
+      pccl_add_pair(b, host, add_nic(b, p, machine, name, nic, up), "PCIe", s->pcie, PCCL_PCIE_LATENCY);
+    }
+  }
+}
+
 /* Hosts, PCIe switches and NICs, spread evenly. */
 static void build_io(pccl_builder *b, const part *p, int32_t machine, const char *name, const int32_t *device,
                      int32_t up) {
@@ -324,7 +340,9 @@ static void build_machine(cluster *c, const part *p, int32_t up) {
   if (b->result == POLYCCL_SUCCESS) {
     build_fabric(b, s, machine, name, device);
     if (s->nics > 0) {
-      (s->pcie > 0 ? build_io : build_bare_nics)(b, p, machine, name, device, up);
+      (s->pcie <= 0          ? build_bare_nics
+       : s->host_devices > 0 ? build_superchips
+                             : build_io)(b, p, machine, name, device, up);
     }
   }
   free(device);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/kind.h"
 #include "trace/reader.h"
 
 #define MOST_BYTES ((size_t)2 << 30)
@@ -216,6 +217,8 @@ static polyccl_result read_document(pccl_reader *r) {
 }
 
 polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t length, polyccl_trace **trace) {
+  pccl_skip_mark(&text, &length);
+  PCCL_TRY(pccl_kind_check(name, pccl_kind_of(text, length), PCCL_USE_TRACE));
   pccl_reader r = {.name = name, .text = text, .length = length};
   PCCL_TRY(pccl_trace_new(name, "measured", &r.trace));
   polyccl_result result = read_document(&r);

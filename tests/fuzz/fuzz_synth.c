@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   polyccl_program *program = NULL;
   polyccl_program_summary summary;
   polyccl_plan *plan = NULL;
-  if (!pccl_is_synth((const char *)data, size)) {
+  if (!pccl_is_synth(pccl_kind_of((const char *)data, size))) {
     return -1;
   }
   if (pccl_program_load_text("fuzz", (const char *)data, size, NULL, NULL, 0, &program) != POLYCCL_SUCCESS) {

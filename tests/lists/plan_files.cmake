@@ -6,4 +6,7 @@ polyccl_unit_test(lift)
 if(TARGET polyccl_tool)
   add_test(NAME formats_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/formats_cli.sh $<TARGET_FILE:polyccl_tool>
                                     ${PROJECT_SOURCE_DIR})
+  add_test(NAME kinds_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kinds_cli.sh $<TARGET_FILE:polyccl_tool>
+                                  ${PROJECT_SOURCE_DIR})
+  set_tests_properties(kinds_cli PROPERTIES TIMEOUT 120)
 endif()

@@ -14,20 +14,12 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "language/synth.h"
+#include "language/teccl.h"
 
 enum {
-  MOST_NODE = 1 << 20,
   EXACT_PIECES = 16, /* tried before volumes are rounded */
   MOST_PIECES = 256
 };
-
-typedef struct flow {
-  int32_t chunk, source; /* -1 in a path, where the demand says */
-  int32_t from, to, epoch;
-  double volume; /* 1: all of it */
-  bool has_volume;
-  int32_t line, serial;
-} flow;
 
 typedef struct reader {
   pccl_loader *loader;
@@ -36,7 +28,7 @@ typedef struct reader {
   const char *cursor; /* for line numbers: strings stand in the text in the order in which they are read */
   int32_t cursor_line;
   pccl_map ranks; /* node -> rank; the others are switches */
-  PCCL_VEC(flow) flows;
+  PCCL_VEC(pccl_flow) flows;
   PCCL_VEC(int32_t) nodes;
   pccl_map held; /* (node, source, chunk) of a switch -> the rank from which it came */
   int32_t pieces;
@@ -62,84 +54,6 @@ static int32_t line_of(reader *r, const char *string) {
   }
   r->cursor = found;
   return r->cursor_line;
-}
-
-/* ---- the sentences ---- */
-
-static bool take(const char **at, const char *word) {
-  size_t length = strlen(word);
-  if (strncmp(*at, word, length) != 0) {
-    return false;
-  }
-  *at += length;
-  return true;
-}
-
-static bool take_number(const char **at, int32_t most, int32_t *value) {
-  int64_t number = 0;
-  const char *start = *at;
-  while (**at >= '0' && **at <= '9' && number <= most) {
-    number = number * 10 + (*(*at)++ - '0');
-  }
-  *value = (int32_t)(number <= most ? number : 0);
-  return *at > start && number <= most;
-}
-
-/* Digits, perhaps with a point and an exponent; strtod would depend on the locale. */
-static bool take_decimal(const char **at, double *value) {
-  double number = 0, unit = 1;
-  const char *start = *at;
-  for (; **at >= '0' && **at <= '9'; (*at)++) {
-    number = number * 10 + (**at - '0');
-  }
-  if (take(at, ".")) {
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
-      unit /= 10;
-      number += unit * (**at - '0');
-    }
-  }
-  bool right = *at > start;
-  if (right && (**at == 'e' || **at == 'E')) {
-    int32_t exponent;
-    (*at)++;
-    bool negative = take(at, "-");
-    right = (negative || take(at, "+") || true) && take_number(at, 300, &exponent);
-    number = right ? number * pow(10, negative ? -exponent : exponent) : 0;
-  }
-  *value = number;
-  return right && isfinite(number);
-}
-
-/* "I->J[ with volume V] in epoch K[ via switches ...]" */
-static bool parse_hop(const char *text, flow *f) {
-  f->volume = 1;
-  f->has_volume = false;
-  if (!take_number(&text, MOST_NODE, &f->from) || !take(&text, "->") || !take_number(&text, MOST_NODE, &f->to)) {
-    return false;
-  }
-  if (take(&text, " with volume ")) {
-    f->has_volume = true;
-    if (!take_decimal(&text, &f->volume)) {
-      return false;
-    }
-  }
-  return (take(&text, " in epoch ") || take(&text, " at epoch ")) && take_number(&text, INT32_MAX, &f->epoch) &&
-         (*text == '\0' || strncmp(text, " via switches ", strlen(" via switches ")) == 0);
-}
-
-static bool parse_flow(const char *text, flow *f) {
-  return take(&text, "Chunk ") && take_number(&text, POLYCCL_MAX_CHUNKS - 1, &f->chunk) && take(&text, " from ") &&
-         take_number(&text, MOST_NODE, &f->source) && take(&text, " traveled over ") && parse_hop(text, f);
-}
-
-typedef struct demand {
-  int32_t at, chunk, source;
-} demand;
-
-static bool parse_demand(const char *text, demand *d) {
-  return take(&text, "Demand at ") && take_number(&text, MOST_NODE, &d->at) && take(&text, " for chunk ") &&
-         take_number(&text, POLYCCL_MAX_CHUNKS - 1, &d->chunk) && take(&text, " from ") &&
-         take_number(&text, MOST_NODE, &d->source);
 }
 
 /* `text` NULL: what stands there is no string. */
@@ -185,7 +99,7 @@ static int32_t rank_of(const reader *r, int32_t node) {
   return rank != NULL ? (int32_t)*rank : -1;
 }
 
-static polyccl_result source_rank(const reader *r, const flow *f, int32_t *rank) {
+static polyccl_result source_rank(const reader *r, const pccl_flow *f, int32_t *rank) {
   *rank = rank_of(r, f->source);
   return *rank >= 0 ? POLYCCL_SUCCESS
                     : pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, f->line),
@@ -198,9 +112,9 @@ static polyccl_result read_flows(reader *r, const json_t *list) {
   size_t i;
   json_t *item;
   json_array_foreach(list, i, item) {
-    flow f = {0};
+    pccl_flow f = {0};
     const char *text = json_string_value(item);
-    if (text == NULL || !parse_flow(text, &f)) {
+    if (text == NULL || !pccl_teccl_flow(text, &f)) {
       return wrong_sentence(r, text, "Chunk C from S traveled over I->J in epoch K");
     }
     f.line = line_of(r, text);
@@ -213,7 +127,7 @@ static polyccl_result read_flows(reader *r, const json_t *list) {
 }
 
 static int by_epoch(const void *a, const void *b) {
-  const flow *x = a, *y = b;
+  const pccl_flow *x = a, *y = b;
   return x->epoch != y->epoch ? (x->epoch > y->epoch) - (x->epoch < y->epoch)
                               : (x->serial > y->serial) - (x->serial < y->serial);
 }
@@ -223,7 +137,7 @@ static polyccl_result add_hop(reader *r, pccl_hop hop) {
 }
 
 /* A switch keeps nothing: what it passes on comes from the rank that sent it there. */
-static polyccl_result add_flow(reader *r, const flow *f, int32_t root, int32_t chunk) {
+static polyccl_result add_flow(reader *r, const pccl_flow *f, int32_t root, int32_t chunk) {
   uint64_t what = ((uint64_t)root << 20 | (uint64_t)f->chunk) << 21;
   int32_t from = rank_of(r, f->from), to = rank_of(r, f->to);
   if (from < 0) {
@@ -260,7 +174,7 @@ static polyccl_result add_flows(reader *r) {
     qsort(r->flows.data, r->flows.len, sizeof *r->flows.data, by_epoch);
   }
   for (size_t i = 0; i < r->flows.len; i++) {
-    const flow *f = &r->flows.data[i];
+    const pccl_flow *f = &r->flows.data[i];
     int32_t root;
     PCCL_TRY(source_rank(r, f, &root));
     if (fabs(f->volume - 1) > 1e-4) {
@@ -294,15 +208,15 @@ static bool is_hop(const json_t *item) {
 }
 
 /* Adds the path's hops to flows and checks that they lead from the source to where the demand is. */
-static polyccl_result read_path(reader *r, const json_t *list, const demand *d, path *p) {
+static polyccl_result read_path(reader *r, const json_t *list, const pccl_demand *d, path *p) {
   size_t i;
   json_t *item;
   int32_t now = d->source;
   *p = (path){.first = (int32_t)r->flows.len, .volume = 1};
   json_array_foreach(list, i, item) {
-    flow f = {.chunk = d->chunk, .source = d->source};
+    pccl_flow f = {.chunk = d->chunk, .source = d->source};
     const char *text = hop_text(item);
-    if (text == NULL || !parse_hop(text, &f)) {
+    if (text == NULL || !pccl_teccl_hop(text, &f)) {
       return wrong_sentence(r, text, "I->J with volume V in epoch K");
     }
     f.line = line_of(r, text);
@@ -326,10 +240,10 @@ static polyccl_result read_path(reader *r, const json_t *list, const demand *d, 
 }
 
 /* The path's hops between ranks; those to a switch and from it are one. */
-static polyccl_result add_path(reader *r, const path *p, const demand *d, int32_t chunk) {
+static polyccl_result add_path(reader *r, const path *p, const pccl_demand *d, int32_t chunk) {
   int32_t root = rank_of(r, d->source), from = root;
   for (int32_t i = p->first; i < p->first + p->hops; i++) {
-    const flow *f = &r->flows.data[i];
+    const pccl_flow *f = &r->flows.data[i];
     int32_t to = rank_of(r, f->to);
     if (to < 0) {
       continue;
@@ -367,7 +281,7 @@ static void apportion(const reader *r, path *paths, size_t count) {
 typedef PCCL_VEC(path) path_list;
 
 /* One demand: its paths, or one path given plainly. */
-static polyccl_result read_paths(reader *r, const json_t *value, const demand *d, path_list *paths) {
+static polyccl_result read_paths(reader *r, const json_t *value, const pccl_demand *d, path_list *paths) {
   size_t i;
   json_t *item;
   double total = 0;
@@ -413,8 +327,8 @@ static polyccl_result each_demand(reader *r, json_t *object, bool add) {
   polyccl_result result = POLYCCL_SUCCESS;
   pccl_synth *s = r->schedule;
   json_object_foreach(object, key, value) {
-    demand d;
-    (void)parse_demand(key, &d); /* it was right when nodes were numbered */
+    pccl_demand d;
+    (void)pccl_teccl_demand(key, &d); /* it was right when nodes were numbered */
     line_of(r, key);
     result = read_paths(r, value, &d, &paths);
     if (result == POLYCCL_SUCCESS && !add) {
@@ -445,9 +359,9 @@ static polyccl_result add_demands(reader *r, json_t *object) {
   json_t *value;
   int32_t blocks = 1;
   json_object_foreach(object, key, value) {
-    demand d;
+    pccl_demand d;
     (void)value;
-    (void)parse_demand(key, &d);
+    (void)pccl_teccl_demand(key, &d);
     if (d.chunk % s->ranks != rank_of(r, d.at)) {
       return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, line_of(r, key)),
                           "chunk %d from %d is wanted at node %d (rank %d), but in an AllToAll on %d ranks it is meant "
@@ -496,8 +410,8 @@ static polyccl_result note_demands(reader *r, json_t *paths) {
   const char *key;
   json_t *value;
   json_object_foreach(paths, key, value) {
-    demand d;
-    if (!parse_demand(key, &d) || !json_is_array(value)) {
+    pccl_demand d;
+    if (!pccl_teccl_demand(key, &d) || !json_is_array(value)) {
       return wrong_sentence(r, key, "Demand at D for chunk C from S met by epoch K\": [hops]");
     }
     PCCL_TRY(note_node(r, d.at));
@@ -517,9 +431,11 @@ static polyccl_result note_flows(reader *r) {
 
 static polyccl_result read_root(reader *r, json_t *root) {
   json_t *flows = member(root, "Flows"), *paths = member(root, "Chunk paths");
+  if (flows == NULL && paths == NULL) {
+    return pccl_kind_refuse(r->schedule->file, PCCL_KIND_JSON, PCCL_USE_PROGRAM);
+  }
   if (!json_is_array(flows)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no list of flows (\"7-Flows\"): is it a schedule of TE-CCL?",
-                     r->schedule->file);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no list of flows (\"7-Flows\")", r->schedule->file);
   }
   line_of(r, "Flows\"");
   PCCL_TRY(read_flows(r, flows));
@@ -542,7 +458,7 @@ static polyccl_result read_root(reader *r, json_t *root) {
   return by_paths ? add_demands(r, paths) : add_flows(r);
 }
 
-polyccl_result pccl_flows_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
   json_error_t error;
   reader r = {
       .loader = loader, .schedule = schedule, .text = text, .end = text + length, .cursor = text, .cursor_line = 1};

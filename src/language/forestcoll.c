@@ -152,10 +152,6 @@ static polyccl_result add_send(reader *r, const char **attributes) {
 
 static polyccl_result start_element(reader *r, const char *name, const char **attributes) {
   int inside = r->depth - (r->bare ? 0 : 1);
-  if (r->depth == 0 && strcmp(name, "algo") == 0) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r),
-                        "this is a plan (MSCCL XML), not a program: give it to a command that takes plans");
-  }
   if (r->depth == 0 && strcmp(name, "Algo") == 0) {
     return get_int(r, attributes, "nchunkspernode", &r->declared);
   }
@@ -310,7 +306,7 @@ static polyccl_result conclude(reader *r) {
   return number_nodes(r);
 }
 
-polyccl_result pccl_trees_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule) {
   reader r = {.schedule = schedule};
   polyccl_result result = parse(&r, text, length);
   if (result == POLYCCL_SUCCESS) {
