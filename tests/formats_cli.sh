@@ -30,6 +30,25 @@ for format in xml azure; do
 done
 "$polyccl" run "$folder/ring.xml" --size 3k --threads >/dev/null
 
+# A plan that needs three slots and cannot say so: every subcommand knows it.
+deep=$source/tests/xml/depth_3.xml
+"$polyccl" verify "$deep" >"$folder/report"
+grep -q 'no deadlock from FIFO depth 3 on' "$folder/report"
+grep -q 'slots of the targets with Simple: xml 2 (too few), azure 2 (too few)' "$folder/report"
+"$polyccl" simulate "$deep" --topology fully:2 --size 1M >"$folder/report"
+grep -q 'FIFO depth 3' "$folder/report"
+"$polyccl" compare "$deep" --topology fully:2 --size 1M:2M >/dev/null
+"$polyccl" view "$deep" --topology fully:2 --size 1M -o "$folder/deep.html"
+"$polyccl" run "$deep" --size 1k --threads >/dev/null
+for target in xml azure; do
+  fails "is right, but not for the target $target: FIFO depth that the plan needs: 3" \
+    "$polyccl" verify --target $target "$deep"
+  fails "FIFO depth that the plan needs: 3" "$polyccl" compile --format $target "$deep"
+  "$polyccl" verify "$folder/ring.xml" --target $target >"$folder/report"
+  grep -q "fits the target $target: yes" "$folder/report"
+done
+fails 'unknown target "nccl" (known: xml, azure' "$polyccl" verify --target nccl "$deep"
+
 # Sums in XML: each reduction waits for what it adds, though all add into one chunk.
 "$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"
 [ "$(grep 'type="re"' "$folder/oneshot.xml" | grep -o 'depid="[0-9]*"' | sort -u | wc -l)" -gt 1 ]

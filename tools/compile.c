@@ -157,19 +157,17 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 
-/* A plan in another format, verified on the way; its FIFO depth is filled in where it says none. */
+/* A plan in another format, verified on the way. */
 static int convert(const compile_args *args) {
   polyccl_plan *plan = NULL;
-  polyccl_verify_report report;
   polyccl_result result = polyccl_plan_read(args->program.path, &plan);
   if (result == POLYCCL_SUCCESS) {
-    result = polyccl_plan_verify(plan, &report);
+    result = polyccl_plan_verify(plan, NULL);
   }
   if (result != POLYCCL_SUCCESS) {
     polyccl_plan_destroy(plan);
     return pccl_tool_failed("compile", result);
   }
-  plan->fifo_depth = plan->fifo_depth > 0 ? plan->fifo_depth : report.fifo_depth;
   int status = write_out(plan, args);
   polyccl_plan_destroy(plan);
   return status;

@@ -5,9 +5,23 @@
 
 #include <polyccl/plan.h>
 
+#include "base/error.h"
+#include "option.h"
+#include "plan/xml_target.h"
 #include "tools.h"
 
 static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
+
+/* XML does not say how many slots a connection has: the executor has what it has. */
+static void print_slots(const polyccl_plan *plan, int32_t needed) {
+  const pccl_xml_target *target;
+  printf("  slots of the targets with %s:", polyccl_protocol_name(plan->protocol));
+  for (size_t i = 0; (target = pccl_xml_target_at(i)) != NULL; i++) {
+    int32_t has = target->depth[plan->protocol];
+    printf("%s %s %d%s", i > 0 ? "," : "", target->word, has, has < needed ? " (too few)" : "");
+  }
+  printf("\n");
+}
 
 static void print_report(const char *path, const polyccl_plan *plan, const polyccl_verify_report *report) {
   printf("%s: right\n", path);
@@ -17,11 +31,29 @@ static void print_report(const char *path, const polyccl_plan *plan, const polyc
   printf("  thread blocks %zu (at most %d on a rank), steps %zu (at most %zu in a chain), channels %d\n", plan->tbs,
          report->max_tbs, plan->steps, report->longest, report->channels);
   printf("  no deadlock from FIFO depth %d on\n", report->fifo_depth);
+  if (plan->order == POLYCCL_BATCH_MAJOR) { /* the targets know no other order */
+    print_slots(plan, report->fifo_depth);
+  }
   printf("  counts that the chunks do not divide: %s\n", yes_no(report->uneven));
   printf("  the same bits on every rank: %s\n", yes_no(report->identical));
 }
 
-static polyccl_result verify(const char *path) {
+/* Whether the plan can be written for the target tells whether the target can run it. */
+static polyccl_result check_target(const char *path, const polyccl_plan *plan, const pccl_xml_target *target) {
+  FILE *nowhere = fopen("/dev/null", "w");
+  if (nowhere == NULL) {
+    return pccl_fail_errno("cannot open /dev/null");
+  }
+  polyccl_result result = polyccl_plan_write(plan, target->format, nowhere);
+  fclose(nowhere);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_prefix(result, "%s is right, but not for the target %s: ", path, target->word);
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* `target` may be NULL. */
+static polyccl_result verify(const char *path, const pccl_xml_target *target) {
   polyccl_plan *plan;
   polyccl_verify_report report;
   polyccl_result result = polyccl_plan_read(path, &plan);
@@ -29,18 +61,51 @@ static polyccl_result verify(const char *path) {
     return result;
   }
   result = polyccl_plan_verify(plan, &report);
+  if (result == POLYCCL_SUCCESS && target != NULL) {
+    result = check_target(path, plan, target);
+  }
   if (result == POLYCCL_SUCCESS) {
     print_report(path, plan, &report);
+    if (target != NULL) {
+      printf("  fits the target %s: yes\n", target->word);
+    }
   }
   polyccl_plan_destroy(plan);
   return result;
 }
 
-int pccl_tool_verify(int argc, char **argv) {
-  if (argc != 2 || argv[1][0] == '-') {
-    return pccl_tool_usage("verify", "expects one plan: polyccl verify PLAN");
+static int parse_target(const char *word, const pccl_xml_target **target) {
+  char known[128] = "";
+  for (size_t i = 0; (*target = pccl_xml_target_at(i)) != NULL; i++) {
+    if (strcmp((*target)->word, word) == 0) {
+      return PCCL_EXIT_OK;
+    }
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", (*target)->word);
   }
-  polyccl_result result = verify(argv[1]);
+  return pccl_tool_usage("verify", "unknown target \"%s\" (known: %s)", word, known);
+}
+
+int pccl_tool_verify(int argc, char **argv) {
+  const char *path = NULL, *value;
+  const pccl_xml_target *target = NULL;
+  for (int i = 1; i < argc; i++) {
+    if ((value = pccl_tool_value("--target", argc, argv, &i)) != NULL) {
+      int status = parse_target(value, &target);
+      if (status != PCCL_EXIT_OK) {
+        return status;
+      }
+    } else if (argv[i][0] == '-' || path != NULL) {
+      path = NULL;
+      break;
+    } else {
+      path = argv[i];
+    }
+  }
+  if (path == NULL) {
+    return pccl_tool_usage("verify", "expects one plan: polyccl verify [--target NAME] PLAN");
+  }
+  polyccl_result result = verify(path, target);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }

@@ -86,7 +86,7 @@ typedef struct polyccl_plan {
   int32_t root, peer;
   polyccl_protocol protocol;
   polyccl_loop_order order;
-  int32_t fifo_depth;            /* the least depth that the plan is safe with, >= 1 */
+  int32_t fifo_depth;            /* slots of a connection that the plan is safe with; 0: not known (see the readers) */
   uint64_t min_bytes, max_bytes; /* meant for sizes in [min, max]; max 0: no limit */
   uint32_t redops;               /* bit set of polyccl_redop that may run; 0: all */
 
@@ -128,7 +128,8 @@ typedef enum polyccl_format {
 
 /* `name` stands for the text in messages ("name:line: ..."); text need not end in 0. Reads both plan text and XML (told
  * apart by the first character). What is read is well formed (indices in range); only the verifier says whether it is
- * right. */
+ * right. Where the text names no FIFO depth, fifo_depth is the min that the plan can run with; it is 0 only for a plan
+ * that the verifier refuses. */
 POLYCCL_API polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan);
 POLYCCL_API polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan);
 /* Errors: a plan that does not fit the format's limits (the message names limit and remedy). */

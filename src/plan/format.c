@@ -34,6 +34,16 @@ polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
   return result;
 }
 
+/* A plan that does not name its depth gets the min, so that whoever uses it meets a real number. One that is wrong has
+ * none: it keeps 0, and the verifier says what is wrong. */
+static polyccl_result resolve_depth(polyccl_plan *plan) {
+  if (plan->fifo_depth > 0) {
+    return POLYCCL_SUCCESS;
+  }
+  polyccl_result result = pccl_plan_min_depth(plan, &plan->fifo_depth);
+  return result == POLYCCL_ERROR_MEMORY ? result : POLYCCL_SUCCESS;
+}
+
 polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan) {
   if (length > PCCL_PLAN_MOST_BYTES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: a plan of %zu bytes; the most is %zu", name, length,
@@ -42,7 +52,16 @@ polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t len
   pccl_skip_mark(&text, &length);
   pccl_kind kind = pccl_kind_of(text, length);
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PLAN));
-  return is_xml(kind) ? pccl_xml_plan_read(name, text, length, plan) : pccl_text_plan_read(name, text, length, plan);
+  polyccl_plan *read = NULL;
+  PCCL_TRY(is_xml(kind) ? pccl_xml_plan_read(name, text, length, &read)
+                                : pccl_text_plan_read(name, text, length, &read));
+  polyccl_result result = resolve_depth(read);
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_plan_destroy(read);
+    return result;
+  }
+  *plan = read;
+  return POLYCCL_SUCCESS;
 }
 
 polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan) {

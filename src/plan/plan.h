@@ -36,6 +36,10 @@ extern const pccl_flag_word pccl_step_flags[];
  * user of a plan that was not made here relies on before it looks further. */
 polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);
 
+/* The min FIFO depth with which the plan cannot deadlock, for any number of micro-batches. Fails, as the verifier does,
+ * for a plan whose bounds or messages are wrong, or that no depth saves. */
+polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth);
+
 /* In place, one memory has two names: gives the step's ranges the one that the formats use, which is the buffer of
  * more blocks (input where they are equal). Ranges out of bounds keep theirs. */
 void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step);

@@ -42,10 +42,15 @@ polyccl_result pccl_verify_fail(const pccl_verify *v, int32_t step, const char *
                       op != NULL ? op : "?", text);
 }
 
-static polyccl_result run_phases(pccl_verify *v) {
+/* The phases that must come before any other: what a plan's order rests on. */
+static polyccl_result find_order(pccl_verify *v) {
   PCCL_TRY(pccl_verify_bounds(v));
   PCCL_TRY(pccl_verify_match(v));
-  PCCL_TRY(pccl_verify_order(v));
+  return pccl_verify_order(v);
+}
+
+static polyccl_result run_phases(pccl_verify *v) {
+  PCCL_TRY(find_order(v));
   PCCL_TRY(pccl_verify_race(v));
   PCCL_TRY(pccl_verify_references(v));
   return pccl_verify_post(v);
@@ -73,14 +78,24 @@ polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_repo
   return result;
 }
 
+polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth) {
+  polyccl_plan unknown = *plan; /* what the plan says of its depth does not matter */
+  unknown.fifo_depth = 0;
+  pccl_verify v = {.plan = &unknown};
+  polyccl_result result = find_order(&v);
+  if (result == POLYCCL_SUCCESS) {
+    *depth = v.report.fifo_depth;
+  }
+  free_context(&v);
+  return result;
+}
+
 polyccl_result pccl_plan_mark_references(polyccl_plan *plan) {
   if (plan->steps > PCCL_REFERENCE_MAX_STEPS || plan->ranks > PCCL_REFERENCE_MAX_RANKS) {
     return POLYCCL_SUCCESS;
   }
   pccl_verify v = {.plan = plan};
-  polyccl_result result = pccl_verify_bounds(&v);
-  result = result == POLYCCL_SUCCESS ? pccl_verify_match(&v) : result;
-  result = result == POLYCCL_SUCCESS ? pccl_verify_order(&v) : result;
+  polyccl_result result = find_order(&v);
   result = result == POLYCCL_SUCCESS ? pccl_verify_mark(&v, plan) : result;
   free_context(&v);
   return result;

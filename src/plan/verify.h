@@ -6,7 +6,7 @@
  *   verify_tasks.c     no deadlock in task-major order
  *   verify_race.c      conflicting accesses are ordered                 (verify_reach.c: the hard questions)
  *   verify_reference.c get and put leave every pair of accesses ordered
- *   verify_post.c      symbolic execution                               (verify_value.c: its values)
+ *   verify_post.c      symbolic execution                               (program/value.h: its values)
  *   verify_outputs.c   what it must leave in the outputs
  * docs/verifier.md says what is proved and why that suffices. */
 #ifndef PCCL_PLAN_VERIFY_H

@@ -4,19 +4,18 @@
 #define PCCL_PLAN_VERIFY_EXECUTION_H
 
 #include "plan/verify.h"
-#include "plan/verify_value.h"
+#include "program/coverage.h"
+#include "program/value.h"
 
 typedef struct pccl_execution {
   pccl_verify *v;
-  pccl_verify_values values;
+  pccl_values values;
   int32_t *value;           /* [cells] */
   int32_t *writer;          /* [cells] the last step that wrote it, or -1 */
   size_t *message;          /* [steps] where a send's values start in `sent` */
   PCCL_VEC(int32_t) sent;   /* the values of all messages */
   PCCL_VEC(int32_t) wanted; /* leaves that an output chunk must hold */
-  int32_t *checked;         /* [sums] 1 + the chunk over all ranks that the sum is known to be; 0: unknown */
-  PCCL_VEC(int32_t) seen;   /* [ranks] generation in which a rank's leaf was last met */
-  int32_t generation;
+  pccl_coverage coverage;   /* of `values`, once they are all there */
 } pccl_execution;
 
 /* At the end: every output chunk holds exactly what it must. */

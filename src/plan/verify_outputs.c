@@ -8,17 +8,6 @@
 
 enum { DESCRIBED_LEAVES = 1 << 20 }; /* a wrong value with more leaves is not listed */
 
-static int compare(const void *a, const void *b) {
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-
-static void sort(int32_t *numbers, size_t count) {
-  if (count > 1) {
-    qsort(numbers, count, sizeof *numbers, compare);
-  }
-}
-
 static size_t run_length(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
   size_t end = at;
   while (end < length && sorted[end] == leaf) {
@@ -69,16 +58,16 @@ static void describe_difference(const pccl_execution *e, pccl_text *text) {
 
 static polyccl_result describe(pccl_execution *e, int32_t value, pccl_text *text) {
   e->values.list.len = 0;
-  if (value == PCCL_VERIFY_NOTHING) {
+  if (value == PCCL_NOTHING) {
     pccl_text_add(text, "holds nothing, ");
-  } else if (pccl_verify_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
+  } else if (pccl_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
     pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
     return POLYCCL_SUCCESS;
-  } else if (!pccl_verify_value_expand(&e->values, value)) {
+  } else if (!pccl_value_expand(&e->values, value)) {
     return pccl_no_memory("the verifier");
   }
-  sort(e->values.list.data, e->values.list.len);
-  sort(e->wanted.data, e->wanted.len);
+  pccl_sort_leaves(e->values.list.data, e->values.list.len);
+  pccl_sort_leaves(e->wanted.data, e->wanted.len);
   describe_difference(e, text);
   return POLYCCL_SUCCESS;
 }
@@ -97,36 +86,6 @@ static polyccl_result report_wrong(pccl_execution *e, int32_t rank, int32_t chun
   }
   pccl_text_free(&text);
   return result;
-}
-
-/* Is the value the sum of chunk `chunk` over all ranks? */
-static polyccl_result sums_all_ranks(pccl_execution *e, int32_t value, int32_t chunk, bool *yes) {
-  int32_t ranks = e->v->plan->ranks;
-  *yes = false;
-  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)ranks) {
-    return POLYCCL_SUCCESS;
-  }
-  int32_t sum = value - e->values.leaves;
-  if (sum >= 0 && e->checked[sum] == chunk + 1) {
-    *yes = true;
-    return POLYCCL_SUCCESS;
-  }
-  if (!pccl_verify_value_expand(&e->values, value)) {
-    return pccl_no_memory("the verifier");
-  }
-  e->generation++;
-  for (size_t i = 0; i < e->values.list.len; i++) {
-    int32_t leaf = e->values.list.data[i], rank = leaf / e->values.input;
-    if (leaf % e->values.input != chunk || e->seen.data[rank] == e->generation) {
-      return POLYCCL_SUCCESS;
-    }
-    e->seen.data[rank] = e->generation;
-  }
-  if (sum >= 0) {
-    e->checked[sum] = chunk + 1;
-  }
-  *yes = true;
-  return POLYCCL_SUCCESS;
 }
 
 static bool want(pccl_execution *e, const polyccl_leaf *leaf, int32_t count) {
@@ -154,7 +113,7 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
     case PCCL_POST_ALL: break;
   }
   bool right;
-  PCCL_TRY(sums_all_ranks(e, value, leaf.chunk, &right));
+  PCCL_TRY(pccl_coverage_ask(&e->coverage, value, leaf.chunk, &right));
   if (right) {
     return POLYCCL_SUCCESS;
   }
@@ -186,20 +145,12 @@ static polyccl_result check_post(pccl_execution *e, const polyccl_post *post) {
   if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
     return pccl_no_memory("the verifier");
   }
-  if (value == PCCL_VERIFY_NOTHING || pccl_verify_value_leaves(&e->values, value) != (uint32_t)post->leaves) {
-    return report_wrong(e, post->rank, post->chunk, cell);
+  bool no_memory = false;
+  if (value != PCCL_NOTHING && pccl_value_holds(&e->values, value, e->wanted.data, e->wanted.len, &no_memory)) {
+    return POLYCCL_SUCCESS;
   }
-  if (!pccl_verify_value_expand(&e->values, value)) {
-    return pccl_no_memory("the verifier");
-  }
-  sort(e->values.list.data, e->values.list.len);
-  sort(e->wanted.data, e->wanted.len);
-  for (size_t i = 0; i < e->wanted.len; i++) {
-    if (e->wanted.data[i] != e->values.list.data[i]) {
-      return report_wrong(e, post->rank, post->chunk, cell);
-    }
-  }
-  return POLYCCL_SUCCESS;
+  return no_memory ? pccl_no_memory("the contributions to an output chunk")
+                   : report_wrong(e, post->rank, post->chunk, cell);
 }
 
 static polyccl_result check_posts(pccl_execution *e) {

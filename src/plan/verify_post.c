@@ -17,7 +17,7 @@
 /* ---- steps ---- */
 
 static void note_place(pccl_execution *e, int32_t value, int32_t place) {
-  if (pccl_verify_value_place(&e->values, value) != place) {
+  if (pccl_value_place(&e->values, value) != place) {
     e->v->report.uneven = false;
   }
 }
@@ -33,24 +33,24 @@ typedef struct operands {
 static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at, int32_t i) {
   const polyccl_step *step = &e->v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
-  int32_t value = op->receives ? at->message[i] : PCCL_VERIFY_NOTHING;
+  int32_t value = op->receives ? at->message[i] : PCCL_NOTHING;
   if (op->reads_src) {
     int32_t source = e->value[at->src + (size_t)i];
-    if (source == PCCL_VERIFY_NOTHING) {
+    if (source == PCCL_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->src_buf),
                               step->src + i);
     }
-    value = op->receives ? pccl_verify_value_add(&e->values, source, value) : source;
+    value = op->receives ? pccl_value_add(&e->values, source, value) : source;
   }
   if (op->reads_dst) {
     int32_t old = e->value[at->dst + (size_t)i];
-    if (old == PCCL_VERIFY_NOTHING) {
+    if (old == PCCL_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->dst_buf),
                               step->dst + i);
     }
-    value = pccl_verify_value_add(&e->values, old, value);
+    value = pccl_value_add(&e->values, old, value);
   }
-  if (value == PCCL_VERIFY_NOTHING) {
+  if (value == PCCL_NOTHING) {
     return pccl_no_memory("the verifier");
   }
   if (op->writes_dst) {
@@ -107,7 +107,7 @@ static void fill_inputs(pccl_execution *e) {
   const pccl_verify *v = e->v;
   const polyccl_plan *plan = v->plan;
   for (size_t c = 0; c < v->cell[plan->ranks]; c++) {
-    e->value[c] = PCCL_VERIFY_NOTHING;
+    e->value[c] = PCCL_NOTHING;
     e->writer[c] = -1;
   }
   for (int32_t r = 0; r < plan->ranks; r++) {
@@ -119,7 +119,7 @@ static void fill_inputs(pccl_execution *e) {
   for (size_t i = 0; i < plan->absents; i++) {
     const polyccl_leaf *leaf = &plan->absent[i];
     e->value[v->cell[leaf->rank] + (size_t)pccl_verify_cell(v, leaf->rank, POLYCCL_BUF_INPUT, leaf->chunk)] =
-        PCCL_VERIFY_NOTHING;
+        PCCL_NOTHING;
   }
 }
 
@@ -130,23 +130,19 @@ static polyccl_result execute(pccl_execution *e) {
   for (size_t i = 0; i < e->v->plan->steps; i++) {
     PCCL_TRY(run_step(e, e->v->order[i]));
   }
-  e->checked = pccl_zeroed(e->values.sum.len, sizeof *e->checked);
-  if (e->checked == NULL) {
-    return pccl_no_memory("the verifier");
-  }
+  PCCL_TRY(pccl_coverage_open(&e->coverage, &e->values, e->v->plan->ranks));
   PCCL_TRY(pccl_verify_outputs(e));
   return pccl_verify_identical(e);
 }
 
 static void execution_free(pccl_execution *e) {
-  pccl_verify_values_free(&e->values);
+  pccl_values_free(&e->values);
   free(e->value);
   free(e->writer);
   free(e->message);
-  free(e->checked);
+  pccl_coverage_close(&e->coverage);
   pccl_vec_free(&e->sent);
   pccl_vec_free(&e->wanted);
-  pccl_vec_free(&e->seen);
 }
 
 polyccl_result pccl_verify_post(pccl_verify *v) {
@@ -163,12 +159,9 @@ polyccl_result pccl_verify_post(pccl_verify *v) {
   v->report.uneven = !custom || plan->chunks_out == 0 || plan->chunks_out == plan->chunks;
   v->report.identical = true;
   polyccl_result result;
-  if (e.value == NULL || e.writer == NULL || e.message == NULL || !pccl_vec_reserve(&e.seen, (size_t)plan->ranks)) {
+  if (e.value == NULL || e.writer == NULL || e.message == NULL) {
     result = pccl_no_memory("the verifier");
   } else {
-    for (int32_t r = 0; r < plan->ranks; r++) {
-      e.seen.data[r] = 0;
-    }
     result = execute(&e);
   }
   execution_free(&e);

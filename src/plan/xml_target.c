@@ -12,6 +12,8 @@
 /* The figures are those of the executors' sources: array sizes, and the widths of the fields that keep a number. */
 static const pccl_xml_target targets[] = {
     {
+        .word = "xml",
+        .format = POLYCCL_FORMAT_XML,
         .name = "microsoft/msccl",
         .reduce_scatter = "reduce_scatter",
         .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
@@ -29,6 +31,8 @@ static const pccl_xml_target targets[] = {
         .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
     },
     {
+        .word = "azure",
+        .format = POLYCCL_FORMAT_XML_AZURE,
         .name = "the Azure executor",
         .reduce_scatter = "reducescatter",
         .place_flags = true,
@@ -48,6 +52,10 @@ static const pccl_xml_target targets[] = {
         .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
     },
 };
+
+const pccl_xml_target *pccl_xml_target_at(size_t index) {
+  return index < sizeof targets / sizeof targets[0] ? &targets[index] : NULL;
+}
 
 const pccl_xml_target *pccl_xml_target_of(polyccl_format format) {
   return &targets[format == POLYCCL_FORMAT_XML_AZURE ? 1 : 0];
@@ -245,13 +253,15 @@ static polyccl_result check_whole(const pccl_xml_target *target, const polyccl_p
     return pccl_fail(POLYCCL_ERROR_LIMIT, "bytes in the plan's name: %zu; %s takes at most %d: give it a shorter name",
                      strlen(plan->name), target->name, target->name_bytes);
   }
-  int32_t depth = target->depth[plan->protocol];
-  if (plan->fifo_depth > depth) {
+  int32_t depth = target->depth[plan->protocol], needed = plan->fifo_depth;
+  if ((needed == 0 || needed > depth) && pccl_plan_min_depth(plan, &needed) == POLYCCL_ERROR_MEMORY) {
+    return POLYCCL_ERROR_MEMORY; /* what a plan says may be more than it needs; whether it is right is not asked here */
+  }
+  if (needed > depth) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
                      "FIFO depth that the plan needs: %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
                      "send less before receiving",
-                     plan->fifo_depth, target->name, depth, polyccl_protocol_name(plan->protocol),
-                     target->depth[POLYCCL_LL]);
+                     needed, target->name, depth, polyccl_protocol_name(plan->protocol), target->depth[POLYCCL_LL]);
   }
   return POLYCCL_SUCCESS;
 }

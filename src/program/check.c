@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "program/coverage.h"
+#include "program/difference.h"
 #include "program/program.h"
 #include "program/value.h"
 
 typedef struct checker {
   const polyccl_program *program;
   pccl_values values;
+  pccl_coverage coverage; /* of `values`, once they are all there */
+  PCCL_VEC(int32_t) wanted;
   int32_t **cell;    /* [rank][cell] value */
   uint32_t **depth;  /* [rank][cell, then scratch]: operations on the longest chain to it */
   uint32_t **writer; /* the same shape: 1 + operation */
@@ -44,12 +48,8 @@ static bool start_rank(checker *c, int rank) {
     c->cell[rank][i] = PCCL_NOTHING;
   }
   for (int i = 0; i < program->input; i++) {
-    int32_t leaf = pccl_value_leaf(&c->values, (polyccl_leaf){rank, i});
-    if (leaf < 0) {
-      return false;
-    }
     if (pccl_program_held(program, rank, i)) {
-      c->cell[rank][pccl_collective_cell(&program->spec, rank, false, i)] = leaf;
+      c->cell[rank][pccl_collective_cell(&program->spec, rank, false, i)] = rank * program->input + i;
     }
   }
   return true;
@@ -65,7 +65,7 @@ static bool execute(checker *c, size_t number) {
     int32_t value = c->cell[from][src + i];
     uint32_t depth = c->depth[from][src + i];
     if (operation->kind == PCCL_REDUCE) {
-      value = pccl_value_reduce(&c->values, c->cell[to][dst + i], value);
+      value = pccl_value_add(&c->values, c->cell[to][dst + i], value);
       if (value < 0) {
         return false;
       }
@@ -83,7 +83,7 @@ static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf 
   const polyccl_program *program = c->program;
   int cell = pccl_collective_cell(&program->spec, rank, true, index);
   pccl_text text = {0};
-  pccl_value_difference(&c->values, c->cell[rank][cell], wanted, count, program->config.ranks, &text);
+  pccl_describe_difference(&c->values, c->cell[rank][cell], wanted, count, program->config.ranks, &text);
   polyccl_location at = {NULL, 0};
   const char *verb = "";
   if (c->writer[rank][cell] != 0) {
@@ -104,19 +104,6 @@ static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf 
   return result;
 }
 
-/* Sums over all ranks of one chunk, made when first asked for. */
-static pccl_sum all_ranks_sum(pccl_sum *cache, bool *known, int ranks, int chunk) {
-  if (!known[chunk]) {
-    pccl_sum sum = {0, 0};
-    for (int rank = 0; rank < ranks; rank++) {
-      sum = pccl_sum_add(sum, pccl_sum_of_leaf((polyccl_leaf){rank, chunk}));
-    }
-    cache[chunk] = sum;
-    known[chunk] = true;
-  }
-  return cache[chunk];
-}
-
 static polyccl_result check_custom(checker *c) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {
@@ -127,12 +114,18 @@ static polyccl_result check_custom(checker *c) {
       }
       pccl_post_list list = program->post_lists.data[*found];
       const polyccl_leaf *wanted = &program->post_leaves.data[list.leaf];
-      pccl_sum sum = {0, 0};
+      c->wanted.len = 0;
       for (int k = 0; k < list.leaves; k++) {
-        sum = pccl_sum_add(sum, pccl_sum_of_leaf(wanted[k]));
+        if (!pccl_vec_push(&c->wanted, wanted[k].rank * program->input + wanted[k].chunk)) {
+          return pccl_no_memory("the symbolic check");
+        }
       }
       int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
-      if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, sum)) {
+      bool no_memory = false;
+      if (value == PCCL_NOTHING || !pccl_value_holds(&c->values, value, c->wanted.data, c->wanted.len, &no_memory)) {
+        if (no_memory) {
+          return pccl_no_memory("the contributions to an output chunk");
+        }
         return wrong(c, rank, i, wanted, (size_t)list.leaves);
       }
     }
@@ -140,29 +133,48 @@ static polyccl_result check_custom(checker *c) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_standard(checker *c, pccl_sum *cache, bool *known, uint64_t *tree, bool *identical) {
+/* `tree`: [input] the value that an output had before, or PCCL_NOTHING. */
+static polyccl_result check_standard(checker *c, int32_t *tree, bool *identical) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {
     for (int i = 0; i < program->output; i++) {
       polyccl_leaf leaf;
       pccl_post_kind kind = pccl_collective_post(&program->spec, rank, i, &leaf);
-      if (kind == PCCL_POST_ANY) {
-        continue;
-      }
-      pccl_sum want = kind == PCCL_POST_ALL ? all_ranks_sum(cache, known, program->config.ranks, leaf.chunk)
-                                            : pccl_sum_of_leaf(leaf);
       int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
-      if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, want)) {
+      bool right = true;
+      if (kind == PCCL_POST_ONE) {
+        right = value == leaf.rank * program->input + leaf.chunk;
+      } else if (kind == PCCL_POST_ALL) {
+        PCCL_TRY(pccl_coverage_ask(&c->coverage, value, leaf.chunk, &right));
+      }
+      if (!right) {
         return wrong(c, rank, i, &leaf, 1);
       }
       if (kind == PCCL_POST_ALL) {
-        uint64_t order = c->values.data[value].tree;
-        *identical = *identical && (tree[leaf.chunk] == 0 || tree[leaf.chunk] == order);
-        tree[leaf.chunk] = order;
+        *identical = *identical && (tree[leaf.chunk] == PCCL_NOTHING || tree[leaf.chunk] == value);
+        tree[leaf.chunk] = value;
       }
     }
   }
   return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_outputs(checker *c, bool *identical) {
+  PCCL_TRY(pccl_coverage_open(&c->coverage, &c->values, c->program->config.ranks));
+  if (c->program->config.collective == POLYCCL_CUSTOM) {
+    return check_custom(c);
+  }
+  size_t chunks = (size_t)c->program->input;
+  int32_t *tree = pccl_array(chunks, sizeof *tree);
+  if (tree == NULL) {
+    return pccl_no_memory("the symbolic check");
+  }
+  for (size_t i = 0; i < chunks; i++) {
+    tree[i] = PCCL_NOTHING;
+  }
+  polyccl_result result = check_standard(c, tree, identical);
+  free(tree);
+  return result;
 }
 
 static polyccl_result run(checker *c, polyccl_program_summary *summary) {
@@ -178,21 +190,7 @@ static polyccl_result run(checker *c, polyccl_program_summary *summary) {
     }
   }
   bool identical = true;
-  if (program->config.collective == POLYCCL_CUSTOM) {
-    PCCL_TRY(check_custom(c));
-  } else {
-    size_t chunks = (size_t)program->input;
-    pccl_sum *cache = pccl_array(chunks, sizeof *cache);
-    bool *known = pccl_zeroed(chunks, sizeof *known);
-    uint64_t *tree = pccl_zeroed(chunks, sizeof *tree);
-    polyccl_result result = cache != NULL && known != NULL && tree != NULL
-                                ? check_standard(c, cache, known, tree, &identical)
-                                : pccl_no_memory("the symbolic check");
-    free(cache);
-    free(known);
-    free(tree);
-    PCCL_TRY(result);
-  }
+  PCCL_TRY(check_outputs(c, &identical));
   if (summary != NULL) {
     *summary = (polyccl_program_summary){.ranks = program->config.ranks,
                                          .chunks = program->config.chunks,
@@ -207,10 +205,16 @@ static polyccl_result run(checker *c, polyccl_program_summary *summary) {
 polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_program_summary *summary) {
   PCCL_TRY(pccl_program_finished(program));
   size_t ranks = (size_t)program->config.ranks;
-  checker c = {.program = program,
-               .cell = pccl_zeroed(ranks, sizeof *c.cell),
-               .depth = pccl_zeroed(ranks, sizeof *c.depth),
-               .writer = pccl_zeroed(ranks, sizeof *c.writer)};
+  if ((uint64_t)ranks * (uint64_t)program->input > INT32_MAX / 2) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d ranks with %d input chunks each are too many to check", program->name,
+                     program->config.ranks, program->input);
+  }
+  checker c = {
+      .program = program,
+      .values = {.leaves = (int32_t)ranks * program->input, .input = program->input, .chunks = program->config.chunks},
+      .cell = pccl_zeroed(ranks, sizeof *c.cell),
+      .depth = pccl_zeroed(ranks, sizeof *c.depth),
+      .writer = pccl_zeroed(ranks, sizeof *c.writer)};
   polyccl_result result =
       c.cell != NULL && c.depth != NULL && c.writer != NULL ? run(&c, summary) : pccl_no_memory("the symbolic check");
   for (size_t rank = 0; rank < ranks; rank++) {
@@ -221,6 +225,8 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
   free(c.cell);
   free(c.depth);
   free(c.writer);
-  pccl_vec_free(&c.values);
+  pccl_values_free(&c.values);
+  pccl_coverage_close(&c.coverage);
+  pccl_vec_free(&c.wanted);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "program/difference.h"
 #include "program/program.h"
 #include "program/value.h"
 
@@ -14,7 +15,7 @@ typedef struct pccl_contents {
 
 void pccl_contents_free(pccl_contents *contents) {
   if (contents != NULL) {
-    pccl_vec_free(&contents->values);
+    pccl_values_free(&contents->values);
     pccl_map_free(&contents->held);
     free(contents);
   }
@@ -43,8 +44,8 @@ static int32_t value_in(polyccl_program *program, pccl_place place) {
     input = pccl_collective_cell(&program->spec, place.rank, true, place.index) -
             pccl_collective_cell(&program->spec, place.rank, false, 0);
   }
-  int32_t value = pccl_value_leaf(&contents->values, (polyccl_leaf){place.rank, input});
-  if (value < 0 || pccl_map_put(&contents->held, slot, (uint64_t)value, NULL) == NULL) {
+  int32_t value = place.rank * program->input + input;
+  if (pccl_map_put(&contents->held, slot, (uint64_t)value, NULL) == NULL) {
     return -1;
   }
   return value;
@@ -59,7 +60,7 @@ static bool follow(polyccl_program *program, const pccl_operation *operation) {
     int32_t value = value_in(program, src);
     if (value >= 0 && operation->kind == PCCL_REDUCE) {
       int32_t before = value_in(program, dst);
-      value = before >= 0 ? pccl_value_reduce(&contents->values, before, value) : -1;
+      value = before >= 0 ? pccl_value_add(&contents->values, before, value) : -1;
     }
     uint64_t *slot = value < 0 ? NULL
                                : pccl_map_put(&contents->held, slot_of(program, dst.rank, dst.buffer, dst.index),
@@ -79,8 +80,13 @@ static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "chunk %d of a reference to %d chunk%s is out of range", index,
                         ref->size, ref->size == 1 ? "" : "s");
   }
-  if (program->contents == NULL) {
-    program->contents = pccl_zeroed(1, sizeof *program->contents);
+  if ((uint64_t)program->config.ranks * (uint64_t)program->input > INT32_MAX / 2) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "%d ranks with %d input chunks each are too many to ask for origins",
+                        program->config.ranks, program->input);
+  }
+  if (program->contents == NULL && (program->contents = pccl_zeroed(1, sizeof *program->contents)) != NULL) {
+    program->contents->values = (pccl_values){
+        .leaves = program->config.ranks * program->input, .input = program->input, .chunks = program->config.chunks};
   }
   bool ok = program->contents != NULL;
   for (; ok && program->contents->done < program->operations.len; program->contents->done++) {
@@ -90,10 +96,11 @@ static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref
     }
   }
   int32_t value = ok ? value_in(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
-  if (value < 0 || !pccl_value_leaves(&program->contents->values, value, leaves)) {
+  if (value < 0) {
     return pccl_no_memory("the origins of a chunk");
   }
-  return POLYCCL_SUCCESS;
+  polyccl_result result = pccl_value_list(&program->contents->values, value, leaves);
+  return result == POLYCCL_ERROR_LIMIT && at.file != NULL ? pccl_prefix(result, "%s:%d: ", at.file, at.line) : result;
 }
 
 static void hand_out(const polyccl_leaf *from, size_t length, polyccl_leaf *to, size_t capacity, size_t *count) {
@@ -164,10 +171,12 @@ static bool places_of(const polyccl_program *program, polyccl_leaf leaf, pccl_le
   return true;
 }
 
+static bool equal_leaves(polyccl_leaf a, polyccl_leaf b) { return a.rank == b.rank && a.chunk == b.chunk; }
+
 static bool same(const pccl_leaves *a, const pccl_leaves *b) {
   bool equal = a->len == b->len;
   for (size_t i = 0; equal && i < a->len; i++) {
-    equal = a->data[i].rank == b->data[i].rank && a->data[i].chunk == b->data[i].chunk;
+    equal = equal_leaves(a->data[i], b->data[i]);
   }
   return equal;
 }
@@ -178,6 +187,9 @@ polyccl_result polyccl_program_destinations(polyccl_program *program, const poly
   PCCL_TRY(leaves_of(program, ref, index, at, &origins));
   bool ok = places_of(program, origins.data[0], &first), one_place = true;
   for (size_t i = 1; ok && one_place && i < origins.len; i++) {
+    if (equal_leaves(origins.data[i], origins.data[i - 1])) {
+      continue; /* sorted: the same leaf again */
+    }
     pccl_leaves other = {0};
     ok = places_of(program, origins.data[i], &other);
     one_place = same(&first, &other);

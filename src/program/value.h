@@ -1,49 +1,62 @@
-/* What a chunk holds, symbolically: a leaf (the input chunk of a rank) or the reduction of two values. Used by the
- * check of programs and by the verifier of plans. A value is a node of a DAG with two hashes: `sum`, of the multiset of
- * its leaves (additive, 128 bits), and `tree`, of the order of the reduction (commutative: a + b and b + a give the
- * same bits). Equal sums mean equal multisets but for a chance of 2^-128 per pair; messages expand the DAG exactly. */
+/* What a chunk holds, symbolically: a leaf (the input chunk of a rank) or the sum of two values. Used by the check of
+ * programs and by the verifier of plans. Equal sums have equal numbers (hash-consing; the operands of a sum are
+ * unordered), so two chunks have the same number exactly when they are the same reduction tree, that is, hold the same
+ * bits (up to the bits of a NaN) for any commutative reduction. Sums share their parts: a value has at most as many
+ * nodes as additions were made, however many contributions it has. */
 #ifndef PCCL_PROGRAM_VALUE_H
 #define PCCL_PROGRAM_VALUE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <polyccl/types.h>
 
-#include "base/file.h"
 #include "base/vec.h"
 
-typedef struct pccl_sum {
-  uint64_t low, high;
-} pccl_sum;
+enum { PCCL_NOTHING = -1 }; /* a chunk that was never written; also: no memory */
+enum { PCCL_MIXED = -1 };
 
-typedef struct pccl_value {
-  int32_t left, right; /* nodes; right -1: a leaf, left indexes nothing and `leaf` counts */
-  polyccl_leaf leaf;
-  pccl_sum sum;
-  uint64_t tree;
-} pccl_value;
+typedef struct pccl_value_sum {
+  int32_t a, b;
+  int32_t place;   /* of all its leaves in their blocks, or PCCL_MIXED */
+  uint32_t leaves; /* with repetition; saturates */
+} pccl_value_sum;
 
-enum { PCCL_NOTHING = -1 }; /* a chunk that was never written */
+/* Numbers below `leaves` are leaves: rank x input + chunk. The caller sets the first three; all else starts as 0. */
+typedef struct pccl_values {
+  int32_t leaves, input; /* in all, per rank */
+  int32_t chunks;        /* per block: a leaf's place is chunk % chunks */
+  PCCL_VEC(pccl_value_sum) sum;
+  uint32_t *table; /* [capacity] index + 1 of the sum with these operands; 0: empty */
+  size_t capacity;
+  PCCL_VEC(int32_t) stack, list; /* for pccl_value_expand */
+} pccl_values;
 
-typedef PCCL_VEC(pccl_value) pccl_values;
+void pccl_values_free(pccl_values *values);
 
-pccl_sum pccl_sum_of_leaf(polyccl_leaf leaf);
-pccl_sum pccl_sum_add(pccl_sum a, pccl_sum b);
-static inline bool pccl_sum_equal(pccl_sum a, pccl_sum b) { return a.low == b.low && a.high == b.high; }
+int32_t pccl_value_add(pccl_values *values, int32_t a, int32_t b); /* PCCL_NOTHING: no memory, or too many */
 
-/* New nodes; -1: no memory. */
-int32_t pccl_value_leaf(pccl_values *values, polyccl_leaf leaf);
-int32_t pccl_value_reduce(pccl_values *values, int32_t left, int32_t right);
+static inline uint32_t pccl_value_leaves(const pccl_values *values, int32_t value) {
+  return value < values->leaves ? 1 : values->sum.data[value - values->leaves].leaves;
+}
 
-typedef PCCL_VEC(polyccl_leaf) pccl_leaves;
+static inline int32_t pccl_value_place(const pccl_values *values, int32_t value) {
+  return value < values->leaves ? value % values->input % values->chunks
+                                : values->sum.data[value - values->leaves].place;
+}
 
-/* All leaves of `value`, sorted, with repetition; false: more than some millions, or no memory. The caller frees. */
-bool pccl_value_leaves(const pccl_values *values, int32_t value, pccl_leaves *out);
+static inline polyccl_leaf pccl_value_leaf(const pccl_values *values, int32_t leaf) {
+  return (polyccl_leaf){leaf / values->input, leaf % values->input};
+}
 
-/* Says how `value` differs from the wanted leaves, sorted or not: "has 2x rank 1 chunk 2, lacks rank 0 chunk 2".
- * wanted with rank -1 means chunk .chunk of each of `ranks` ranks (count must be 1 then). Bounded: at most a few
- * differences are listed. value PCCL_NOTHING: "holds nothing". False and no text when they are equal. */
-bool pccl_value_difference(const pccl_values *values, int32_t value, const polyccl_leaf *wanted, size_t count,
-                           int ranks, pccl_text *text);
+/* The leaves of a value, each as often as it occurs, in values->list, not sorted; false: no memory. The work is in
+ * proportion to their number, which the caller bounds by pccl_value_leaves() first. */
+bool pccl_value_expand(pccl_values *values, int32_t value);
+
+/* Are the value's leaves exactly `wanted`, each as often as there? Sorts `wanted`. False and *no_memory where there is
+ * none. */
+bool pccl_value_holds(pccl_values *values, int32_t value, int32_t *wanted, size_t count, bool *no_memory);
+
+void pccl_sort_leaves(int32_t *leaves, size_t count);
 
 #endif

@@ -44,15 +44,20 @@ static polyccl_result default_batches(const sim *s, double chunk, int32_t *batch
   return POLYCCL_SUCCESS;
 }
 
-static int32_t default_depth(const sim *s) {
-  int32_t depth = INT32_MAX;
+static polyccl_result default_depth(const sim *s, int32_t *chosen) {
+  int32_t depth = INT32_MAX, needed = s->plan->fifo_depth;
+  /* A plan that neither a reader nor the compiler made, or one that is wrong: the run shows how far it comes. */
+  if (needed == 0 && pccl_plan_min_depth(s->plan, &needed) == POLYCCL_ERROR_MEMORY) {
+    return POLYCCL_ERROR_MEMORY;
+  }
   for (int32_t r = 0; r < s->plan->ranks; r++) {
     const polyccl_device_model *device = &s->topology->model[s->topology->rank[r].model];
     int32_t has = device->protocol[s->options.protocol].fifo_depth;
     depth = has < depth ? has : depth;
   }
-  depth = depth < s->plan->fifo_depth ? s->plan->fifo_depth : depth;
-  return depth < 1 ? 1 : depth;
+  depth = depth < needed ? needed : depth;
+  *chosen = depth < 1 ? 1 : depth;
+  return POLYCCL_SUCCESS;
 }
 
 static polyccl_result resolve_options(sim *s) {
@@ -71,7 +76,10 @@ static polyccl_result resolve_options(sim *s) {
     PCCL_TRY(default_batches(s, chunk, &o->micro_batches));
   }
   s->batches = o->micro_batches;
-  s->depth = o->fifo_depth > 0 ? o->fifo_depth : default_depth(s);
+  s->depth = o->fifo_depth;
+  if (s->depth == 0) {
+    PCCL_TRY(default_depth(s, &s->depth));
+  }
   s->task_major = o->order == POLYCCL_TASK_MAJOR;
   s->tile = chunk / s->batches;
   s->tbs = (int32_t)plan->tbs;

@@ -1,1 +1,2 @@
+polyccl_unit_test(value)
 polyccl_unit_test(program)

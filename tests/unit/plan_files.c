@@ -261,6 +261,34 @@ static void read_fields(void **state) {
   polyccl_plan_destroy(plan);
 }
 
+/* The depth that the reader gives a plan; `line` stands in its header, `last` sends the last message. */
+static int32_t depth_read(const char *line, const char *last) {
+  pccl_text text = {0};
+  pccl_text_add(&text, "polyccl-plan 1\nname \"x\"\ncollective broadcast\nranks 2\nchunks 4\n%s", line);
+  pccl_text_add(&text, "rank 0 scratch 0\ntb\nsend i0 x1 to 1.0\nsend i1 x1 to 1.0\nsend i2 x1 to 1.0\n%s", last);
+  pccl_text_add(&text, "copy i0 o0 x4\nrank 1 scratch 0\ntb\nrecv o3 x1 from 0.1\nrecv o0 x1 from 0.0\n");
+  pccl_text_add(&text, "recv o1 x1 from 0.0\nrecv o2 x1 from 0.0\n");
+  polyccl_plan *plan;
+  assert_int_equal(polyccl_plan_parse("x", text.data, text.len, &plan), POLYCCL_SUCCESS);
+  int32_t depth = plan->fifo_depth;
+  size_t length;
+  char *written = plan_text(plan, POLYCCL_FORMAT_PLAN, &length), said[32];
+  snprintf(said, sizeof said, "\ndepth %d\n", depth);
+  assert_non_null(strstr(written, said));
+  free(written);
+  pccl_text_free(&text);
+  polyccl_plan_destroy(plan);
+  return depth;
+}
+
+static void every_reader_finds_the_depth(void **state) {
+  (void)state;
+  assert_int_equal(depth_read("", "send i3 x1 to 1.1\n"), 3);
+  assert_int_equal(depth_read("depth 0\n", "send i3 x1 to 1.1\n"), 3);
+  assert_int_equal(depth_read("depth 5\n", "send i3 x1 to 1.1\n"), 5);
+  assert_int_equal(depth_read("", ""), 0); /* a message is missing: only the verifier has something to say of it */
+}
+
 /* A plan with an index out of range is refused, not followed. */
 static void ill_formed(void **state) {
   (void)state;
@@ -305,9 +333,11 @@ static void write_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good_xml),     cmocka_unit_test(bad_xml),     cmocka_unit_test(xml_trips),
-      cmocka_unit_test(corpus),       cmocka_unit_test(good_text),   cmocka_unit_test(bad_text),
-      cmocka_unit_test(liberal_text), cmocka_unit_test(read_fields), cmocka_unit_test(ill_formed),
+      cmocka_unit_test(good_xml),     cmocka_unit_test(bad_xml),
+      cmocka_unit_test(xml_trips),    cmocka_unit_test(corpus),
+      cmocka_unit_test(good_text),    cmocka_unit_test(bad_text),
+      cmocka_unit_test(liberal_text), cmocka_unit_test(read_fields),
+      cmocka_unit_test(ill_formed),   cmocka_unit_test(every_reader_finds_the_depth),
       cmocka_unit_test(write_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

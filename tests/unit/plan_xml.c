@@ -163,19 +163,31 @@ static pccl_text elements(int n) {
   return text;
 }
 
-static pccl_text depth_simple(int n) {
+/* Needs a depth of `n`, says `said` (0: nothing): rank 1 takes the message of another channel first, which rank 0 sends
+ * after n others. */
+static pccl_text depth_of(const char *protocol, int n, int said) {
+  enum { MOST = 16 };
   pccl_text text = {0};
-  head(&text, "allreduce", 1, 1, "protocol Simple\n");
-  pccl_text_add(&text, "depth %d\nrank 0 scratch 0\n", n);
+  head(&text, "broadcast", 2, MOST, "protocol ");
+  pccl_text_add(&text, "%s\n", protocol);
+  if (said > 0) {
+    pccl_text_add(&text, "depth %d\n", said);
+  }
+  pccl_text_add(&text, "rank 0 scratch 0\ntb\n");
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "send i%d x1 to 1.0\n", i);
+  }
+  pccl_text_add(&text, "tb\nnop wait 0.%d\nsend i%d x%d to 1.1\n", n - 1, n, MOST - n);
+  pccl_text_add(&text, "rank 1 scratch 0\ntb\nnop wait 1.0\n");
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "recv o%d x1 from 0.0\n", i);
+  }
+  pccl_text_add(&text, "tb\nrecv o%d x%d from 0.1\n", n, MOST - n);
   return text;
 }
 
-static pccl_text depth_ll(int n) {
-  pccl_text text = {0};
-  head(&text, "allreduce", 1, 1, "protocol LL\n");
-  pccl_text_add(&text, "depth %d\nrank 0 scratch 0\n", n);
-  return text;
-}
+static pccl_text depth_simple(int n) { return depth_of("Simple", n, 0); }
+static pccl_text depth_ll(int n) { return depth_of("LL", n, 0); }
 
 static void limits(void **state) {
   (void)state;
@@ -219,6 +231,13 @@ static pccl_text body(const char *collective, const char *more, const char *rest
   head(&text, collective, 3, 1, more);
   pccl_text_add(&text, "%s", rest);
   return text;
+}
+
+/* A plan may name more slots than it needs; the target has to have what it needs. */
+static void a_depth_said_too_high_is_written(void **state) {
+  (void)state;
+  expect(depth_of("Simple", 2, 9), POLYCCL_FORMAT_XML, POLYCCL_SUCCESS, NULL);
+  expect(depth_of("Simple", 3, 9), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "FIFO depth that the plan needs: 3");
 }
 
 static void not_expressible(void **state) {
@@ -304,9 +323,8 @@ static void dialects(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(limits),
-      cmocka_unit_test(not_expressible),
-      cmocka_unit_test(elements_written),
+      cmocka_unit_test(limits),          cmocka_unit_test(a_depth_said_too_high_is_written),
+      cmocka_unit_test(not_expressible), cmocka_unit_test(elements_written),
       cmocka_unit_test(dialects),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
