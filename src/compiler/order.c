@@ -14,13 +14,20 @@
 /* FIRST_CREDITS: the shallowest FIFO there is (Simple in MSCCL), and the least for a ring on one channel. */
 enum { MOST_TRIES = 64, MOST_CHANNELS = 1 << 15, FIRST_CREDITS = 2 };
 
+typedef PCCL_VEC(int32_t) heap; /* of nodes; before() orders them */
+
+/* Nodes that lack but a credit to send. Those that pass a message on may take the last one, those that start a route
+ * may not, so each kind has a heap of its own: while the kind has a credit, the best of it is ready. */
+enum { STARTS = 0, PASSES_ON = 1, KINDS = 2 };
+
 typedef struct queue {
   int32_t head, tail; /* nodes that receive, linked by next_in_queue; -1: empty */
   int32_t in_flight;
-  int32_t held; /* nodes that lack but a credit to send, linked by next_held; -1: none */
+  heap held[KINDS];
+  bool listed; /* in scheduler.holding */
 } queue;
 
-static const queue empty_queue = {-1, -1, 0, -1};
+static const queue empty_queue = {.head = -1, .tail = -1};
 
 typedef struct scheduler {
   pccl_ir *ir;
@@ -29,11 +36,11 @@ typedef struct scheduler {
   int32_t *succ;
   int32_t *connection;    /* [nodes] of the message that a node receives, or -1 */
   int32_t *next_in_queue; /* [nodes] */
-  int32_t *next_held;     /* [nodes] */
   int32_t credits;        /* of every connection */
   size_t held;            /* nodes that are held */
   PCCL_VEC(queue) queues;
-  PCCL_VEC(int32_t) heap;
+  PCCL_VEC(int32_t) holding; /* queues that may hold nodes */
+  heap ready;
   pccl_map connections;
 } scheduler;
 
@@ -48,40 +55,50 @@ static bool before(const scheduler *s, int32_t a, int32_t b) {
   return a < b;
 }
 
-static bool heap_push(scheduler *s, int32_t node) {
-  if (!pccl_vec_push(&s->heap, node)) {
+static bool heap_push(const scheduler *s, heap *h, int32_t node) {
+  if (!pccl_vec_push(h, node)) {
     return false;
   }
-  int32_t *heap = s->heap.data;
-  size_t i = s->heap.len - 1;
-  while (i > 0 && before(s, node, heap[(i - 1) / 2])) {
-    heap[i] = heap[(i - 1) / 2];
+  int32_t *nodes = h->data;
+  size_t i = h->len - 1;
+  while (i > 0 && before(s, node, nodes[(i - 1) / 2])) {
+    nodes[i] = nodes[(i - 1) / 2];
     i = (i - 1) / 2;
   }
-  heap[i] = node;
+  nodes[i] = node;
   return true;
 }
 
-static int32_t heap_pop(scheduler *s) {
-  int32_t *heap = s->heap.data;
-  int32_t top = heap[0], last = heap[--s->heap.len];
-  size_t i = 0, count = s->heap.len;
+static int32_t heap_pop(const scheduler *s, heap *h) {
+  int32_t *nodes = h->data;
+  int32_t top = nodes[0], last = nodes[--h->len];
+  size_t i = 0, count = h->len;
   for (;;) {
     size_t child = 2 * i + 1;
     if (child >= count) {
       break;
     }
-    child += child + 1 < count && before(s, heap[child + 1], heap[child]);
-    if (!before(s, heap[child], last)) {
+    child += child + 1 < count && before(s, nodes[child + 1], nodes[child]);
+    if (!before(s, nodes[child], last)) {
       break;
     }
-    heap[i] = heap[child];
+    nodes[i] = nodes[child];
     i = child;
   }
   if (count > 0) {
-    heap[i] = last;
+    nodes[i] = last;
   }
   return top;
+}
+
+static void drop_queues(scheduler *s) {
+  for (size_t i = 0; i < s->queues.len; i++) {
+    for (int kind = 0; kind < KINDS; kind++) {
+      pccl_vec_free(&s->queues.data[i].held[kind]);
+    }
+  }
+  s->queues.len = 0;
+  pccl_map_free(&s->connections);
 }
 
 static polyccl_result find_connections(scheduler *s) {
@@ -136,73 +153,89 @@ static bool at_head(const scheduler *s, int32_t node) {
 }
 
 static bool release(scheduler *s, int32_t node) {
-  return --s->waiting_for[node] > 0 || !at_head(s, node) || heap_push(s, node);
+  return --s->waiting_for[node] > 0 || !at_head(s, node) || heap_push(s, &s->ready, node);
 }
 
-/* Puts a node aside that has no credit to send; false when it has one, or sends nothing. */
-static bool hold(scheduler *s, int32_t number) {
-  const pccl_node *node = &s->ir->nodes.data[number];
-  if (node->to < 0) {
+static int kind_of(const pccl_node *node) { return node->from >= 0 ? PASSES_ON : STARTS; }
+
+static bool has_credit(const scheduler *s, const queue *out, int kind) {
+  return out->in_flight < (kind == PASSES_ON ? s->credits : s->credits - 1);
+}
+
+/* Puts a node aside; false: no memory. */
+static bool hold(scheduler *s, queue *out, int32_t number) {
+  if (!out->listed && !pccl_vec_push(&s->holding, (int32_t)(out - s->queues.data))) {
     return false;
   }
-  queue *out = &s->queues.data[s->connection[node->to]];
-  if (out->in_flight < (node->from >= 0 ? s->credits : s->credits - 1)) {
-    return false;
-  }
-  s->next_held[number] = out->held;
-  out->held = number;
+  out->listed = true;
   s->held++;
-  return true;
+  return heap_push(s, &out->held[kind_of(&s->ir->nodes.data[number])], number);
 }
 
-static bool let_go(scheduler *s, queue *out) {
-  for (; out->held >= 0; out->held = s->next_held[out->held]) {
-    s->held--;
-    if (!heap_push(s, out->held)) {
-      return false;
-    }
+/* Lets the best of a kind go where it has a credit. The others would only come back: they follow one by one, as those
+ * before them are placed. */
+static bool let_go(scheduler *s, queue *out, int kind) {
+  if (out->held[kind].len == 0 || !has_credit(s, out, kind)) {
+    return true;
   }
-  return true;
+  s->held--;
+  return heap_push(s, &s->ready, heap_pop(s, &out->held[kind]));
 }
 
 /* Nothing goes on: a credit more for every connection. */
 static bool add_credit(scheduler *s) {
   bool ok = true;
+  size_t kept = 0;
   s->credits++;
-  for (size_t i = 0; i < s->queues.len && ok; i++) {
-    ok = let_go(s, &s->queues.data[i]);
+  for (size_t i = 0; i < s->holding.len && ok; i++) {
+    queue *out = &s->queues.data[s->holding.data[i]];
+    out->listed = out->held[STARTS].len > 0 || out->held[PASSES_ON].len > 0;
+    if (out->listed) {
+      s->holding.data[kept++] = s->holding.data[i];
+    }
+    ok = let_go(s, out, STARTS) && let_go(s, out, PASSES_ON);
   }
+  s->holding.len = kept;
   return ok;
+}
+
+static bool place_receive(scheduler *s, int32_t number) {
+  queue *in = &s->queues.data[s->connection[number]];
+  in->head = s->next_in_queue[number];
+  in->in_flight--;
+  bool ready = in->head >= 0 && s->waiting_for[in->head] == 0;
+  return let_go(s, in, STARTS) && let_go(s, in, PASSES_ON) && (!ready || heap_push(s, &s->ready, in->head));
+}
+
+static bool place_send(scheduler *s, int32_t number) {
+  const pccl_node *node = &s->ir->nodes.data[number];
+  queue *out = &s->queues.data[s->connection[node->to]];
+  s->next_in_queue[node->to] = -1;
+  if (out->head < 0) {
+    out->head = node->to;
+  } else {
+    s->next_in_queue[out->tail] = node->to;
+  }
+  out->tail = node->to;
+  out->in_flight++;
+  return let_go(s, out, kind_of(node)) && release(s, node->to);
 }
 
 static bool place(scheduler *s, int32_t number) {
   const pccl_node *node = &s->ir->nodes.data[number];
-  bool ok = pccl_vec_push(&s->ir->order, number);
-  if (node->from >= 0) {
-    queue *in = &s->queues.data[s->connection[number]];
-    in->head = s->next_in_queue[number];
-    in->in_flight--;
-    ok = ok && let_go(s, in);
-    if (in->head >= 0 && s->waiting_for[in->head] == 0) {
-      ok = ok && heap_push(s, in->head);
-    }
-  }
-  if (node->to >= 0) {
-    queue *out = &s->queues.data[s->connection[node->to]];
-    s->next_in_queue[node->to] = -1;
-    if (out->head < 0) {
-      out->head = node->to;
-    } else {
-      s->next_in_queue[out->tail] = node->to;
-    }
-    out->tail = node->to;
-    out->in_flight++;
-    ok = ok && release(s, node->to);
-  }
+  bool ok = pccl_vec_push(&s->ir->order, number) && (node->from < 0 || place_receive(s, number)) &&
+            (node->to < 0 || place_send(s, number));
   for (int32_t k = s->first_succ[number]; ok && k < s->first_succ[number + 1]; k++) {
     ok = release(s, s->succ[k]);
   }
   return ok;
+}
+
+/* Places the node, or holds it where it lacks a credit. */
+static bool place_or_hold(scheduler *s, int32_t number) {
+  const pccl_node *node = &s->ir->nodes.data[number];
+  queue *out = node->to >= 0 ? &s->queues.data[s->connection[node->to]] : NULL;
+  return out == NULL || has_credit(s, out, kind_of(node)) ? place(s, number) : hold(s, out, number);
 }
 
 /* Places all nodes that can be; true in *stuck when some are left. */
@@ -210,26 +243,22 @@ static polyccl_result place_all(scheduler *s, bool *stuck) {
   pccl_ir *ir = s->ir;
   size_t live = 0;
   ir->order.len = 0;
-  s->heap.len = 0;
+  s->ready.len = 0;
+  s->holding.len = 0;
   s->credits = FIRST_CREDITS;
   s->held = 0;
-  for (size_t i = 0; i < s->queues.len; i++) {
-    s->queues.data[i] = empty_queue;
-  }
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *node = &ir->nodes.data[i];
     s->waiting_for[i] = node->preds + (node->from >= 0);
     if (!node->gone) {
       live++;
-      if (s->waiting_for[i] == 0 && !heap_push(s, (int32_t)i)) {
+      if (s->waiting_for[i] == 0 && !heap_push(s, &s->ready, (int32_t)i)) {
         return pccl_no_memory("the compiler");
       }
     }
   }
-  while (s->heap.len > 0 || s->held > 0) {
-    int32_t node = s->heap.len > 0 ? heap_pop(s) : -1;
-    bool ok = node < 0 ? add_credit(s) : hold(s, node) || place(s, node);
-    if (!ok) {
+  while (s->ready.len > 0 || s->held > 0) {
+    if (!(s->ready.len > 0 ? place_or_hold(s, heap_pop(s, &s->ready)) : add_credit(s))) {
       return pccl_no_memory("the compiler");
     }
   }
@@ -295,8 +324,7 @@ static polyccl_result move_stuck(scheduler *s) {
 static polyccl_result order(scheduler *s) {
   PCCL_TRY(find_successors(s));
   for (int tries = 0; tries < MOST_TRIES; tries++) {
-    pccl_map_free(&s->connections);
-    s->queues.len = 0;
+    drop_queues(s);
     PCCL_TRY(find_connections(s));
     bool stuck = false;
     PCCL_TRY(place_all(s, &stuck));
@@ -315,11 +343,9 @@ polyccl_result pccl_pass_order(pccl_ir *ir) {
                  .waiting_for = pccl_array(count, sizeof *s.waiting_for),
                  .first_succ = pccl_array(count + 1, sizeof *s.first_succ),
                  .connection = pccl_array(count, sizeof *s.connection),
-                 .next_in_queue = pccl_array(count, sizeof *s.next_in_queue),
-                 .next_held = pccl_array(count, sizeof *s.next_held)};
+                 .next_in_queue = pccl_array(count, sizeof *s.next_in_queue)};
   polyccl_result result = POLYCCL_ERROR_MEMORY;
-  if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL &&
-      s.next_held != NULL) {
+  if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL) {
     result = order(&s);
   } else {
     result = pccl_no_memory("the compiler");
@@ -329,9 +355,9 @@ polyccl_result pccl_pass_order(pccl_ir *ir) {
   free(s.succ);
   free(s.connection);
   free(s.next_in_queue);
-  free(s.next_held);
+  drop_queues(&s);
   pccl_vec_free(&s.queues);
-  pccl_vec_free(&s.heap);
-  pccl_map_free(&s.connections);
+  pccl_vec_free(&s.holding);
+  pccl_vec_free(&s.ready);
   return result;
 }
