@@ -5,6 +5,7 @@
 
 #include <polyccl/plan.h>
 
+#include "option.h"
 #include "tools.h"
 
 static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
@@ -36,11 +37,22 @@ static polyccl_result verify(const char *path) {
   return result;
 }
 
+typedef struct verify_args {
+  const char *path;
+} verify_args;
+
+const pccl_tool_option pccl_verify_options[] = {
+    {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a plan", .at = offsetof(verify_args, path)},
+    {.name = NULL},
+};
+
 int pccl_tool_verify(int argc, char **argv) {
-  if (argc != 2 || argv[1][0] == '-') {
-    return pccl_tool_usage("verify", "expects one plan: polyccl verify PLAN");
+  verify_args args = {0};
+  int status = pccl_tool_parse("verify", pccl_verify_options, &args, argc, argv);
+  if (status != PCCL_EXIT_OK || args.path == NULL) {
+    return status != PCCL_EXIT_OK ? status : pccl_tool_usage("verify", "expects one plan: polyccl verify PLAN");
   }
-  polyccl_result result = verify(argv[1]);
+  polyccl_result result = verify(args.path);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }
