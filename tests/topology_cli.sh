@@ -30,8 +30,8 @@ expect 0 '"polyccl_topology": 1' topology ndv4:2 --json
 expect 0 "<svg" topology ndv4:2 --svg
 expect 0 "16 ranks" topology "$source/tests/topology/nccl_a100.xml:2"
 expect 2 "needs a topology" topology
-expect 2 'does not know "--yaml"' topology ndv4:2 --yaml
-expect 2 'does not know "dgx1"' topology ndv4:2 dgx1
+expect 2 'unexpected argument "--yaml"' topology ndv4:2 --yaml
+expect 2 'unexpected argument "dgx1"' topology ndv4:2 dgx1
 expect 2 "is not a shipped machine" topology ndv5:2
 expect 2 "cannot read" topology "$work/none.json"
 expect 2 "it is a directory" topology "$work/"
@@ -46,11 +46,11 @@ expect 2 "noise.json" topology "$work/noise.json"
 cmp -s "$work/a.json" "$work/b.json" || fail "JSON does not come back equal"
 
 # A quick calibration gives a topology that programs can be simulated on.
-expect 2 "--ranks does not take \"0\"" calibrate --ranks 0
-expect 2 "--alloc does not take \"mine\"" calibrate --alloc mine
-expect 2 "--max does not take \"12\"" calibrate --max 12
-expect 2 'does not know "fast"' calibrate fast
-expect 2 'does not know "--fast"' calibrate --fast 1
+expect 2 "--ranks wants a number from 1 to 1024, not \"0\"" calibrate --ranks 0
+expect 2 "--alloc wants private or shared, not \"mine\"" calibrate --alloc mine
+expect 2 "--max wants a number of bytes from 1k to 2048g, not \"12\"" calibrate --max 12
+expect 2 'unexpected argument "fast"' calibrate fast
+expect 2 'unexpected argument "--fast"' calibrate --fast 1
 expect 2 "cannot write" calibrate --quick -o "$work/none/x"
 for alloc in private shared; do
   "$polyccl" calibrate --quick --max 64k --ranks 3 --alloc $alloc -o "$work/$alloc.json" 2>"$work/out" ||

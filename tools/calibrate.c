@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "base/vec.h"
 #include "calibrate.h"
+#include "option.h"
 #include "output.h"
 #include "run.h"
 #include "tools.h"
 
-static const char help[] =
+const char pccl_calibrate_help[] =
     "usage: polyccl calibrate [-o FILE] [options]\n\n"
     "Measures the CPU executor between two processes of this machine: the cost of a call and of a step, the latency "
     "of a\n"
@@ -25,49 +25,28 @@ static const char help[] =
     "  --max SIZE             largest call measured (default 64m)\n"
     "  --quick                a few calls per measurement: for trying it out\n";
 
-typedef struct calibrate_args {
-  const char *path;
-  int ranks;
-  size_t max;
-  bool shared, quick;
-} calibrate_args;
-
 enum { LEAST_BYTES = 1024, MOST_RANKS = 1024, QUICK_CALLS = 20, PASSES = 3 };
 
-static int parse_args(int argc, char **argv, calibrate_args *args) {
-  *args = (calibrate_args){.max = 64 << 20};
-  for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-    uint64_t number;
-    if (strcmp(argv[i], "--quick") == 0) {
-      args->quick = true;
-      continue;
-    }
-    if (value == NULL) {
-      return pccl_tool_usage("calibrate", "does not know \"%s\" (see polyccl calibrate --help)", argv[i]);
-    }
-    bool good = true;
-    if (strcmp(argv[i], "-o") == 0) {
-      args->path = value;
-    } else if (strcmp(argv[i], "--ranks") == 0) {
-      good = pccl_parse_size(value, &number) && number >= 1 && number <= MOST_RANKS;
-      args->ranks = good ? (int)number : 0;
-    } else if (strcmp(argv[i], "--max") == 0) {
-      good = pccl_parse_size(value, &number) && number >= LEAST_BYTES && number <= (uint64_t)LEAST_BYTES << 31;
-      args->max = good ? (size_t)number : 0;
-    } else if (strcmp(argv[i], "--alloc") == 0) {
-      args->shared = strcmp(value, "shared") == 0;
-      good = args->shared || strcmp(value, "private") == 0;
-    } else {
-      return pccl_tool_usage("calibrate", "does not know \"%s\" (see polyccl calibrate --help)", argv[i]);
-    }
-    if (!good) {
-      return pccl_tool_usage("calibrate", "%s does not take \"%s\"", argv[i], value);
-    }
-    i++;
-  }
-  return PCCL_EXIT_OK;
-}
+typedef struct calibrate_args {
+  const char *path;
+  int ranks, shared;
+  uint64_t max;
+  bool quick;
+} calibrate_args;
+
+const pccl_tool_option pccl_calibrate_options[] = {
+    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(calibrate_args, path)},
+    {.name = "--ranks", .takes = PCCL_TAKES_NUMBER, .at = offsetof(calibrate_args, ranks), .min = 1, .max = MOST_RANKS},
+    {.name = "--alloc", .takes = PCCL_TAKES_WORD, .at = offsetof(calibrate_args, shared), .words = pccl_alloc_words},
+    {.name = "--max",
+     .takes = PCCL_TAKES_SIZE,
+     .wants = "a number of bytes",
+     .at = offsetof(calibrate_args, max),
+     .min = LEAST_BYTES,
+     .max = (uint64_t)LEAST_BYTES << 31},
+    {.name = "--quick", .takes = PCCL_TAKES_NOTHING, .at = offsetof(calibrate_args, quick)},
+    {.name = NULL},
+};
 
 /* One pass over the sizes; keeps the lesser of what it finds and what is there. */
 static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
@@ -98,7 +77,7 @@ static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, si
   pccl_run_args run = {.sizes = {.min = min, .max = max, .factor = 2},
                        .dtype = POLYCCL_FLOAT32,
                        .op = POLYCCL_SUM,
-                       .shared = args->shared,
+                       .shared = args->shared != 0,
                        .apart = true,
                        .check = true,
                        .warmup = 2,
@@ -168,7 +147,7 @@ static polyccl_result open_host(const calibrate_args *args, polyccl_topology **t
     t->link[i].bandwidth = 10000;
     t->link[i].latency = 0;
   }
-  t->model[0].by_reference = args->shared;
+  t->model[0].by_reference = args->shared != 0;
   char *source = pccl_strdup("measured by polyccl calibrate, two processes of this machine");
   if (source == NULL) {
     return pccl_no_memory("a topology");
@@ -187,12 +166,8 @@ static polyccl_result calibrate(const calibrate_args *args, polyccl_topology *t)
 }
 
 int pccl_tool_calibrate(int argc, char **argv) {
-  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(help, stdout);
-    return PCCL_EXIT_OK;
-  }
-  calibrate_args args;
-  int status = parse_args(argc, argv, &args);
+  calibrate_args args = {.max = 64 << 20};
+  int status = pccl_tool_parse("calibrate", pccl_calibrate_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }

@@ -64,26 +64,26 @@ static int list(const pccl_program_args *args) {
   return PCCL_EXIT_OK;
 }
 
+typedef struct check_args {
+  pccl_program_args program;
+  bool params;
+} check_args;
+
+const pccl_tool_option pccl_check_options[] = {
+    PCCL_PROGRAM_OPTIONS(check_args),
+    {.name = "--params", .takes = PCCL_TAKES_NOTHING, .at = offsetof(check_args, params)},
+    {.name = NULL},
+};
+
 int pccl_tool_check(int argc, char **argv) {
-  pccl_program_args args = {0};
-  const char *error = NULL;
-  bool params = false;
-  int status = PCCL_EXIT_OK;
-  for (int i = 1; i < argc && status == PCCL_EXIT_OK; i++) {
-    if (strcmp(argv[i], "--params") == 0) {
-      params = true;
-    } else if (!pccl_program_args_take(&args, argc, argv, &i, &error)) {
-      status = pccl_tool_usage("check", "unexpected argument \"%s\"", argv[i]);
-    } else if (error != NULL) {
-      status = pccl_tool_usage("check", "%s", error);
-    }
-  }
-  if (status == PCCL_EXIT_OK && args.path == NULL) {
+  check_args args = {0};
+  int status = pccl_tool_parse("check", pccl_check_options, &args, argc, argv);
+  if (status == PCCL_EXIT_OK && args.program.path == NULL) {
     status = pccl_tool_usage("check", "which program? (polyccl check PROGRAM [-p name=value ...])");
   }
   if (status == PCCL_EXIT_OK) {
-    status = params ? list(&args) : check(&args);
+    status = args.params ? list(&args.program) : check(&args.program);
   }
-  pccl_program_args_free(&args);
+  pccl_program_args_free(&args.program);
   return status;
 }

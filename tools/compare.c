@@ -16,7 +16,7 @@
 #include "tools.h"
 #include "workers.h"
 
-static const char help[] =
+const char pccl_compare_help[] =
     "usage: polyccl compare PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX[:FACTOR]\n"
     "                       [options]\n\n"
     "Simulates each program at each size and prints the bus bandwidths side by side. Parameters belong to the program\n"
@@ -74,7 +74,10 @@ static bool known_protocol(const char *word) {
   polyccl_protocol protocol;
   return polyccl_protocol_parse(word, &protocol) == POLYCCL_SUCCESS;
 }
-static bool known_instances(const char *word) { return word[strspn(word, "0123456789")] == '\0' && word[0] > '0'; }
+static bool known_instances(const char *word) {
+  uint64_t number;
+  return pccl_tool_number(word, 1, 65536, &number);
+}
 
 static bool take_list(const char *value, bool (*known)(const char *word), choices *to) {
   free(to->text);
@@ -106,78 +109,58 @@ static bool take_instances(void *into, const char *value) {
   compare_args *args = into;
   return take_list(value, known_instances, &args->instances);
 }
-static bool take_topology(void *into, const char *value) {
+/* A program, or a parameter of the last one (before the first: of all). */
+static bool take_program(void *into, const char *path) {
   compare_args *args = into;
-  args->topology_name = value;
-  return *value != '\0';
+  return pccl_vec_push(&args->program, (pccl_program_args){.path = path});
 }
-static bool take_size(void *into, const char *value) {
+static bool take_parameter(void *into, const char *text) {
   compare_args *args = into;
-  args->has_sizes = pccl_sizes_parse(value, &args->sizes) && args->sizes.min > 0;
-  return args->has_sizes;
-}
-static bool take_svg(void *into, const char *value) {
-  compare_args *args = into;
-  args->svg = value;
-  return *value != '\0';
-}
-static bool take_title(void *into, const char *value) {
-  compare_args *args = into;
-  args->title = value;
-  return true;
-}
-static bool take_schedule(void *into, const char *value) {
-  compare_args *args = into;
-  static const char *const names[] = {"hpds", "round-robin", "best"};
-  for (int i = 0; i < 3; i++) {
-    if (strcmp(value, names[i]) == 0) {
-      args->schedule = (polyccl_schedule)i;
-      return true;
-    }
-  }
-  return false;
+  size_t programs = args->program.len;
+  return pccl_program_args_add(programs > 0 ? &args->program.data[programs - 1] : &args->common, text);
 }
 
-static const pccl_tool_option options[] = {
-    {"--topology", "a machine or a file", take_topology},
-    {"--size", PCCL_SIZES_WANTED ", from 1", take_size},
-    {"--policy", "connection or state, or both with a comma", take_policy},
-    {"--schedule", "hpds, round-robin or best", take_schedule},
-    {"--protocol", "some of Simple, LL, LL128 with commas", take_protocol},
-    {"--order", "batch-major or task-major, or both with a comma", take_order},
-    {"--instances", "numbers from 1 with commas", take_instances},
-    {"--svg", "a file", take_svg},
-    {"--title", "a text", take_title},
-    {NULL, NULL, NULL},
+const pccl_tool_option pccl_compare_options[] = {
+    {.name = "-p", .takes = PCCL_TAKES_PARAMETER, .take = take_parameter},
+    {.name = "", .takes = PCCL_TAKES_PATH, .take = take_program},
+    {.name = "--topology",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a machine or a file",
+     .at = offsetof(compare_args, topology_name)},
+    {.name = "--size",
+     .takes = PCCL_TAKES_SIZES,
+     .at = offsetof(compare_args, sizes),
+     .given = offsetof(compare_args, has_sizes)},
+    {.name = "--policy",
+     .takes = PCCL_TAKES_LIST,
+     .wants = "connection or state, or both with a comma",
+     .take = take_policy},
+    {.name = "--schedule",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(compare_args, schedule),
+     .words = pccl_schedule_words},
+    {.name = "--protocol",
+     .takes = PCCL_TAKES_LIST,
+     .wants = "some of Simple, LL, LL128 with commas",
+     .take = take_protocol},
+    {.name = "--order",
+     .takes = PCCL_TAKES_LIST,
+     .wants = "batch-major or task-major, or both with a comma",
+     .take = take_order},
+    {.name = "--instances",
+     .takes = PCCL_TAKES_LIST,
+     .wants = "numbers from 1 to 65536 with commas",
+     .take = take_instances},
+    {.name = "--time", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compare_args, times)},
+    {.name = "--svg", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(compare_args, svg)},
+    {.name = "--title", .takes = PCCL_TAKES_TEXT, .wants = "a text", .at = offsetof(compare_args, title)},
+    {.name = NULL},
 };
 
-/* A program, or a parameter of the last one (before the first: of all). */
-static int take_program(compare_args *args, int argc, char **argv, int *at) {
-  const char *error = NULL;
-  bool taken = false;
-  if (argv[*at][0] != '-') {
-    taken = pccl_vec_push(&args->program, (pccl_program_args){.path = argv[*at]});
-  } else if (strncmp(argv[*at], "-p", 2) == 0) {
-    pccl_program_args *of = args->program.len > 0 ? &args->program.data[args->program.len - 1] : &args->common;
-    taken = pccl_program_args_take(of, argc, argv, at, &error);
-  }
-  if (!taken) {
-    return pccl_tool_usage("compare", "unexpected argument \"%s\"", argv[*at]);
-  }
-  return error != NULL ? pccl_tool_usage("compare", "%s", error) : PCCL_EXIT_OK;
-}
-
 static int parse(compare_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    int taken = strcmp(argv[i], "--time") == 0 ? 1 : pccl_tool_take("compare", options, args, argc, argv, &i);
-    args->times = args->times || strcmp(argv[i], "--time") == 0;
-    if (taken < 0) {
-      return PCCL_EXIT_INVALID;
-    }
-    int status = taken > 0 ? PCCL_EXIT_OK : take_program(args, argc, argv, &i);
-    if (status != PCCL_EXIT_OK) {
-      return status;
-    }
+  int status = pccl_tool_parse("compare", pccl_compare_options, args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
   if (args->program.len == 0 || args->topology_name == NULL || !args->has_sizes) {
     return pccl_tool_usage("compare", "%s (polyccl compare PROGRAM|PLAN ... --topology T --size A:B, see --help)",
@@ -432,10 +415,6 @@ static void free_args(compare_args *args) {
 }
 
 int pccl_tool_compare(int argc, char **argv) {
-  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(help, stdout);
-    return PCCL_EXIT_OK;
-  }
   compare_args *args = pccl_zeroed(1, sizeof *args);
   if (args == NULL) {
     return pccl_tool_failed("compare", pccl_no_memory("arguments"));

@@ -1,7 +1,5 @@
 /* polyccl compile PROGRAM: a plan, as text or as MSCCL XML. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <polyccl/compile.h>
 
@@ -22,119 +20,73 @@ typedef struct compile_args {
   polyccl_format format;
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
-  bool set, timings;
+  int policy, seconds;
+  bool set, in_place, out_of_place, timings;
   pccl_sizes sizes; /* min 0: not given */
 } compile_args;
 
-static const char *const format_names[] = {
-    [POLYCCL_FORMAT_PLAN] = "plan", [POLYCCL_FORMAT_XML] = "xml", [POLYCCL_FORMAT_XML_AZURE] = "azure"};
+enum { POLICY_SET = 2 }; /* of the words; the others are polyccl_policy's */
+static const char *const policy_words[] = {
+    [POLYCCL_POLICY_CONNECTION] = "connection", [POLYCCL_POLICY_STATE] = "state", [POLICY_SET] = "set", NULL};
 
-static int parse_format(const char *name, polyccl_format *format) {
-  for (size_t i = 0; i < sizeof format_names / sizeof format_names[0]; i++) {
-    if (strcmp(name, format_names[i]) == 0) {
-      *format = (polyccl_format)i;
-      return PCCL_EXIT_OK;
-    }
-  }
-  return pccl_tool_usage("compile", "unknown format \"%s\" (known: plan, xml, azure)", name);
-}
-
-static int parse_word(const char *option, const char *word, const char *const *words, int *number) {
-  char known[128] = "";
-  for (int i = 0; words[i] != NULL; i++) {
-    if (strcmp(word, words[i]) == 0) {
-      *number = i;
-      return PCCL_EXIT_OK;
-    }
-    size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", words[i]);
-  }
-  return pccl_tool_usage("compile", "unknown %s \"%s\" (known: %s)", option, word, known);
-}
-
-static int parse_number(const char *option, const char *word, int most, int *number) {
-  char *end;
-  long value = strtol(word, &end, 10);
-  if (*word == '\0' || *end != '\0' || value < 0 || value > most) {
-    return pccl_tool_usage("compile", "%s wants a number from 0 to %d, not \"%s\"", option, most, word);
-  }
-  *number = (int)value;
-  return PCCL_EXIT_OK;
-}
-
-/* How to compile; -1: none of these. */
-static int parse_schedule(compile_args *args, int argc, char **argv, int *i) {
-  static const char *const policies[] = {"connection", "state", "set", NULL};
-  static const char *const schedules[] = {"hpds", "round-robin", "best", NULL};
-  const char *value;
-  int number = 0, status = -1;
-  if ((value = pccl_tool_value("--policy", argc, argv, i)) != NULL) {
-    status = parse_word("policy", value, policies, &number);
-    args->set = number == 2;
-    args->options.policy = args->set ? POLYCCL_POLICY_CONNECTION : (polyccl_policy)number;
-  } else if ((value = pccl_tool_value("--schedule", argc, argv, i)) != NULL) {
-    status = parse_word("schedule", value, schedules, &number);
-    args->options.schedule = (polyccl_schedule)number;
-  } else if ((value = pccl_tool_value("--topology", argc, argv, i)) != NULL) {
-    args->topology = value;
-    status = PCCL_EXIT_OK;
-  } else if ((value = pccl_tool_value("--max-tb", argc, argv, i)) != NULL) {
-    status = parse_number("--max-tb", value, 65535, &args->options.max_tbs);
-  } else if ((value = pccl_tool_value("--size", argc, argv, i)) != NULL) {
-    if (!pccl_sizes_parse(value, &args->sizes) || args->sizes.min == 0) {
-      return pccl_tool_usage("compile", "--size wants %s, not \"%s\"", PCCL_SIZES_WANTED, value);
-    }
-    status = PCCL_EXIT_OK;
-  } else if ((value = pccl_tool_value("--instances", argc, argv, i)) != NULL) {
-    status = parse_number("--instances", value, 65536, &args->options.instances);
-  } else if (strcmp(argv[*i], "--no-fusion") == 0) {
-    args->options.no_fusion = true;
-    status = PCCL_EXIT_OK;
-  } else if ((value = pccl_tool_value("--seconds", argc, argv, i)) != NULL) {
-    status = parse_number("--seconds", value, 3600, &number);
-    args->options.seconds = number;
-  }
-  return status;
-}
+/* `given`: what only compiling knows; a plan is then compiled anew. */
+#define TUNES .given = offsetof(compile_args, tuned)
+const pccl_tool_option pccl_compile_options[] = {
+    PCCL_PROGRAM_OPTIONS(compile_args),
+    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(compile_args, output)},
+    {.name = "--format", .takes = PCCL_TAKES_WORD, .at = offsetof(compile_args, format), .words = pccl_format_words},
+    {.name = "--in-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, in_place), TUNES},
+    {.name = "--out-of-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, out_of_place), TUNES},
+    {.name = "--policy", .takes = PCCL_TAKES_WORD, .at = offsetof(compile_args, policy), .words = policy_words, TUNES},
+    {.name = "--schedule",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(compile_args, options.schedule),
+     .words = pccl_schedule_words,
+     TUNES},
+    {.name = "--topology",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a machine or a file",
+     .at = offsetof(compile_args, topology),
+     TUNES},
+    {.name = "--max-tb",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(compile_args, options.max_tbs),
+     .min = 0,
+     .max = 65535,
+     TUNES},
+    {.name = "--size", .takes = PCCL_TAKES_SIZES, .at = offsetof(compile_args, sizes), TUNES},
+    {.name = "--seconds",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(compile_args, seconds),
+     .min = 0,
+     .max = 3600,
+     TUNES},
+    {.name = "--instances",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(compile_args, options.instances),
+     .min = 0,
+     .max = 65536,
+     TUNES},
+    {.name = "--no-fusion", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, options.no_fusion), TUNES},
+    {.name = "--timings", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, timings)},
+    {.name = "--dump", .takes = PCCL_TAKES_TEXT, .wants = "a pass", .at = offsetof(compile_args, options.dump), TUNES},
+    {.name = NULL},
+};
 
 static int parse(compile_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *error = NULL, *value;
-    int scheduled = parse_schedule(args, argc, argv, &i);
-    if (scheduled == PCCL_EXIT_INVALID) {
-      return scheduled;
-    }
-    if (scheduled == PCCL_EXIT_OK) {
-      args->tuned = true;
-      continue;
-    }
-    if ((value = pccl_tool_value("--format", argc, argv, &i)) != NULL) {
-      int status = parse_format(value, &args->format);
-      if (status != PCCL_EXIT_OK) {
-        return status;
-      }
-    } else if ((value = pccl_tool_value("--dump", argc, argv, &i)) != NULL) {
-      args->options.dump = value;
-      args->tuned = true;
-    } else if ((value = pccl_tool_value("-o", argc, argv, &i)) != NULL) {
-      if (*value == '\0') {
-        return pccl_tool_usage("compile", "-o wants a file");
-      }
-      args->output = value;
-    } else if (strcmp(argv[i], "--timings") == 0) {
-      args->timings = true;
-    } else if (strcmp(argv[i], "--in-place") == 0) {
-      args->options.placement = POLYCCL_IN_PLACE;
-      args->tuned = true;
-    } else if (strcmp(argv[i], "--out-of-place") == 0) {
-      args->options.placement = POLYCCL_OUT_OF_PLACE;
-      args->tuned = true;
-    } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
-      return pccl_tool_usage("compile", "unexpected argument \"%s\"", argv[i]);
-    } else if (error != NULL) {
-      return pccl_tool_usage("compile", "%s", error);
-    }
+  int status = pccl_tool_parse("compile", pccl_compile_options, args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
+  if (args->in_place && args->out_of_place) {
+    return pccl_tool_usage("compile", "--in-place and --out-of-place exclude each other");
+  }
+  args->set = args->policy == POLICY_SET;
+  args->options.policy = args->set ? POLYCCL_POLICY_CONNECTION : (polyccl_policy)args->policy;
+  args->options.placement = args->in_place       ? POLYCCL_IN_PLACE
+                            : args->out_of_place ? POLYCCL_OUT_OF_PLACE
+                                                 : args->options.placement;
+  args->options.seconds = args->seconds;
   if (args->set && args->output == NULL) {
     return pccl_tool_usage("compile", "policy set wants a folder (-o FOLDER)");
   }

@@ -1,15 +1,14 @@
 /* polyccl export: a plan in the formats of other tools. */
 #include <stdio.h>
-#include <string.h>
 
 #include <polyccl/simulator.h>
 
-#include "base/options.h"
 #include "option.h"
 #include "plan_args.h"
+#include "sizes.h"
 #include "tools.h"
 
-static const char help[] =
+const char pccl_export_help[] =
     "usage: polyccl export PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE\n\n"
     "  --chakra PREFIX   Chakra execution traces, PREFIX.RANK.et for every rank: what ASTRA-sim runs\n"
     "  --size SIZE       bytes of the larger buffer of a rank\n";
@@ -18,37 +17,39 @@ typedef struct export_args {
   pccl_program_args program;
   const char *prefix;
   uint64_t bytes;
+  bool has_bytes;
 } export_args;
 
+const pccl_tool_option pccl_export_options[] = {
+    PCCL_PROGRAM_OPTIONS(export_args),
+    {.name = "--chakra",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a prefix for the files",
+     .at = offsetof(export_args, prefix)},
+    {.name = "--size",
+     .takes = PCCL_TAKES_SIZE,
+     .wants = "a number of bytes",
+     .at = offsetof(export_args, bytes),
+     .max = PCCL_MAX_BYTES,
+     .given = offsetof(export_args, has_bytes)},
+    {.name = NULL},
+};
+
 static int parse(export_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *error = NULL, *value;
-    if ((value = pccl_tool_value("--chakra", argc, argv, &i)) != NULL) {
-      args->prefix = value;
-    } else if ((value = pccl_tool_value("--size", argc, argv, &i)) != NULL) {
-      if (!pccl_parse_size(value, &args->bytes) || args->bytes == 0) {
-        return pccl_tool_usage("export", "--size wants a number of bytes such as 64m, not \"%s\"", value);
-      }
-    } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
-      return pccl_tool_usage("export", "unexpected argument \"%s\"", argv[i]);
-    } else if (error != NULL) {
-      return pccl_tool_usage("export", "%s", error);
-    }
+  int status = pccl_tool_parse("export", pccl_export_options, args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
-  if (args->program.path == NULL || args->prefix == NULL || *args->prefix == '\0' || args->bytes == 0) {
+  if (args->program.path == NULL || args->prefix == NULL || !args->has_bytes) {
     return pccl_tool_usage("export", "%s (polyccl export PROGRAM|PLAN --chakra PREFIX --size SIZE)",
                            args->program.path == NULL ? "which program or plan?"
-                           : args->bytes == 0         ? "for which --size?"
+                           : !args->has_bytes         ? "for which --size?"
                                                       : "--chakra wants a prefix for the files");
   }
   return PCCL_EXIT_OK;
 }
 
 int pccl_tool_export(int argc, char **argv) {
-  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(help, stdout);
-    return PCCL_EXIT_OK;
-  }
   export_args args = {0};
   int status = parse(&args, argc, argv);
   polyccl_plan *plan = NULL;

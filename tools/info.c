@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "kernel/reduce.h"
+#include "option.h"
 #include "tools.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -58,9 +59,12 @@ static void print_options(void) {
   }
 }
 
+const pccl_tool_option pccl_info_options[] = {{0}};
+
 int pccl_tool_info(int argc, char **argv) {
-  if (argc > 1) {
-    return pccl_tool_usage("info", "takes no arguments, got \"%s\"", argv[1]);
+  int status = pccl_tool_parse("info", pccl_info_options, NULL, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
   struct utsname system;
   printf("polyccl %d.%d.%d\n", POLYCCL_VERSION_MAJOR, POLYCCL_VERSION_MINOR, POLYCCL_VERSION_PATCH);

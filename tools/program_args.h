@@ -7,15 +7,22 @@
 
 #include <polyccl/language.h>
 
+#include "option.h"
+
 typedef struct pccl_program_args {
   const char *path; /* NULL until one was given */
   polyccl_param *params;
   size_t count;
 } pccl_program_args;
 
-/* Takes argv[*at] if it is "-p" (with the argument after it), "-pname=value" or, when no path was given yet, a path;
- * moves *at to the last one it took. False: not one of these. A wrong -p sets *error to what is wrong with it. */
-bool pccl_program_args_take(pccl_program_args *args, int argc, char **argv, int *at, const char **error);
+/* The rows of a subcommand's table (option.h) for its member `program` in ARGS. */
+#define PCCL_PROGRAM_OPTIONS(ARGS)                                                              \
+  {.name = "-p", .takes = PCCL_TAKES_PARAMETER, .at = offsetof(ARGS, program)}, {               \
+    .name = "", .takes = PCCL_TAKES_PATH, .wants = "a file", .at = offsetof(ARGS, program.path) \
+  }
+
+/* "name=value"; false: it is not. */
+bool pccl_program_args_add(pccl_program_args *args, const char *text);
 void pccl_program_args_free(pccl_program_args *args);
 
 #endif

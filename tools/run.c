@@ -9,7 +9,6 @@
 #include <polyccl/language.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "option.h"
 #include "output.h"
 #include "plan/plan.h"
@@ -17,7 +16,7 @@
 #include "run.h"
 #include "tools.h"
 
-static const char help[] =
+const char pccl_run_help[] =
     "usage: polyccl run PROGRAM|PLAN|FOLDER [-p name=value ...] [options]\n\n"
     "Runs it on as many processes of this machine as it has ranks, with data that tells ranks and places apart, "
     "checks\n"
@@ -53,10 +52,11 @@ static const char help[] =
 typedef struct run_args {
   pccl_program_args program;
   pccl_run_args run;
-  const char *ranks, *code;
+  const char *code;
+  int ranks, alloc, offset, check; /* ranks 0: not given */
   bool only_in_place, only_out_of_place, has_protocol, has_order, generated;
   polyccl_protocol protocol;
-  polyccl_loop_order order;
+  int order;
   bool has_collective; /* for folders */
   polyccl_collective collective;
   int depth;
@@ -64,29 +64,8 @@ typedef struct run_args {
   char made[PCCL_RUN_PLACEMENTS][64]; /* where code that was made here lies */
 } run_args;
 
-static bool parse_int(const char *text, int least, int most, int *value) {
-  char *end;
-  long number = strtol(text, &end, 10);
-  if (*text == '\0' || *end != '\0' || number < least || number > most) {
-    return false;
-  }
-  *value = (int)number;
-  return true;
-}
+/* ---- arguments ---- */
 
-/* ---- options with a value ---- */
-
-static bool take_size(void *into, const char *value) {
-  run_args *args = into;
-  return pccl_sizes_parse(value, &args->run.sizes) && args->run.sizes.min > 0;
-}
-static bool take_count(void *into, const char *value) {
-  run_args *args = into;
-  uint64_t number;
-  args->run.has_count = pccl_parse_size(value, &number) && number <= SIZE_MAX;
-  args->run.count = args->run.has_count ? (size_t)number : 0;
-  return args->run.has_count;
-}
 static bool take_dtype(void *into, const char *value) {
   run_args *args = into;
   return polyccl_dtype_parse(value, &args->run.dtype) == POLYCCL_SUCCESS;
@@ -97,110 +76,100 @@ static bool take_op(void *into, const char *value) {
 }
 static bool take_protocol(void *into, const char *value) {
   run_args *args = into;
-  args->has_protocol = true;
   return polyccl_protocol_parse(value, &args->protocol) == POLYCCL_SUCCESS;
-}
-static bool take_order(void *into, const char *value) {
-  run_args *args = into;
-  args->has_order = true;
-  args->order = strcmp(value, "task-major") == 0 ? POLYCCL_TASK_MAJOR : POLYCCL_BATCH_MAJOR;
-  return args->order == POLYCCL_TASK_MAJOR || strcmp(value, "batch-major") == 0;
-}
-static bool take_alloc(void *into, const char *value) {
-  run_args *args = into;
-  args->run.shared = strcmp(value, "shared") == 0;
-  return args->run.shared || strcmp(value, "private") == 0;
-}
-static bool take_ranks(void *into, const char *value) {
-  run_args *args = into;
-  int ranks;
-  args->ranks = value;
-  return parse_int(value, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks);
 }
 static bool take_collective(void *into, const char *value) {
   run_args *args = into;
-  args->has_collective = true;
   return polyccl_collective_parse(value, &args->collective) == POLYCCL_SUCCESS;
 }
-static bool take_iters(void *into, const char *value) {
+/* --generated makes the code, --generated=FILE.so has it. */
+static bool take_generated(void *into, const char *value) {
   run_args *args = into;
-  return parse_int(value, 1, 1 << 30, &args->run.iterations);
-}
-static bool take_warmup(void *into, const char *value) {
-  run_args *args = into;
-  return parse_int(value, 0, 1 << 30, &args->run.warmup);
-}
-static bool take_depth(void *into, const char *value) {
-  run_args *args = into;
-  return parse_int(value, 1, 1 << 20, &args->depth);
-}
-static bool take_offset(void *into, const char *value) {
-  run_args *args = into;
-  int offset;
-  bool good = parse_int(value, 0, 4096, &offset);
-  args->run.offset = good ? (size_t)offset : 0;
-  return good;
-}
-static bool take_trace(void *into, const char *value) {
-  run_args *args = into;
-  args->trace = value;
-  return *value != '\0';
-}
-static bool take_check(void *into, const char *value) {
-  run_args *args = into;
-  args->run.check = strcmp(value, "1") == 0;
-  return args->run.check || strcmp(value, "0") == 0;
+  args->generated = value == NULL;
+  args->code = value;
+  return value == NULL || *value != '\0';
 }
 
-static const pccl_tool_option options[] = {
-    {"--size", PCCL_SIZES_WANTED ", from 1", take_size},
-    {"--count", "a number of elements", take_count},
-    {"--dtype", "f32, f64, i32, i64, u8, f16 or bf16", take_dtype},
-    {"--op", "sum, prod, min, max or avg", take_op},
-    {"--protocol", "Simple, LL or LL128", take_protocol},
-    {"--order", "batch-major or task-major", take_order},
-    {"--alloc", "private or shared", take_alloc},
-    {"--collective", "allreduce, allgather, ...", take_collective},
-    {"--ranks", "a number from 1 to 1024", take_ranks},
-    {"--iters", "a number of calls", take_iters},
-    {"--warmup", "a number of calls", take_warmup},
-    {"--depth", "a number of slots", take_depth},
-    {"--offset", "0 to 4096 elements", take_offset},
-    {"--check", "0 or 1", take_check},
-    {"--trace", "a file", take_trace},
-    {NULL, NULL, NULL},
+const pccl_tool_option pccl_run_options[] = {
+    PCCL_PROGRAM_OPTIONS(run_args),
+    {.name = "--collective",
+     .takes = PCCL_TAKES_NAME,
+     .wants = "allreduce, allgather, ...",
+     .take = take_collective,
+     .given = offsetof(run_args, has_collective)},
+    {.name = "--ranks",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(run_args, ranks),
+     .min = 1,
+     .max = POLYCCL_MAX_LOCAL_RANKS},
+    {.name = "--size", .takes = PCCL_TAKES_SIZES, .at = offsetof(run_args, run.sizes)},
+    {.name = "--count",
+     .takes = PCCL_TAKES_SIZE,
+     .wants = "a number of elements",
+     .at = offsetof(run_args, run.count),
+     .min = 0,
+     .max = PCCL_MAX_BYTES,
+     .given = offsetof(run_args, run.has_count)},
+    {.name = "--dtype", .takes = PCCL_TAKES_NAME, .wants = "f32, f64, i32, i64, u8, f16 or bf16", .take = take_dtype},
+    {.name = "--op", .takes = PCCL_TAKES_NAME, .wants = "sum, prod, min, max or avg", .take = take_op},
+    {.name = "--in-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, only_in_place)},
+    {.name = "--out-of-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, only_out_of_place)},
+    {.name = "--alloc", .takes = PCCL_TAKES_WORD, .at = offsetof(run_args, alloc), .words = pccl_alloc_words},
+    {.name = "--offset",
+     .takes = PCCL_TAKES_NUMBER,
+     .wants = "a number of elements",
+     .at = offsetof(run_args, offset),
+     .min = 0,
+     .max = 4096},
+    {.name = "--generated", .takes = PCCL_TAKES_JOINED, .wants = "a file", .take = take_generated},
+    {.name = "--threads", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, run.threads)},
+    {.name = "--iters",
+     .takes = PCCL_TAKES_NUMBER,
+     .wants = "a number of calls",
+     .at = offsetof(run_args, run.iterations),
+     .min = 1,
+     .max = 1 << 30},
+    {.name = "--warmup",
+     .takes = PCCL_TAKES_NUMBER,
+     .wants = "a number of calls",
+     .at = offsetof(run_args, run.warmup),
+     .min = 0,
+     .max = 1 << 30},
+    {.name = "--apart", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, run.apart)},
+    {.name = "--check", .takes = PCCL_TAKES_NUMBER, .at = offsetof(run_args, check), .min = 0, .max = 1},
+    {.name = "--protocol",
+     .takes = PCCL_TAKES_NAME,
+     .wants = "Simple, LL or LL128",
+     .take = take_protocol,
+     .given = offsetof(run_args, has_protocol)},
+    {.name = "--order",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(run_args, order),
+     .words = pccl_order_words,
+     .given = offsetof(run_args, has_order)},
+    {.name = "--trace", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(run_args, trace)},
+    {.name = "--depth",
+     .takes = PCCL_TAKES_NUMBER,
+     .wants = "a number of slots",
+     .at = offsetof(run_args, depth),
+     .min = 1,
+     .max = 1 << 20},
+    {.name = NULL},
 };
 
 static int parse(run_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *error = NULL;
-    int taken = pccl_tool_take("run", options, args, argc, argv, &i);
-    if (taken < 0) {
-      return PCCL_EXIT_INVALID;
-    }
-    if (taken > 0) {
-      continue;
-    }
-    if (strcmp(argv[i], "--in-place") == 0) {
-      args->only_in_place = true;
-    } else if (strcmp(argv[i], "--out-of-place") == 0) {
-      args->only_out_of_place = true;
-    } else if (strcmp(argv[i], "--generated") == 0) {
-      args->generated = true;
-    } else if (strncmp(argv[i], "--generated=", 12) == 0) {
-      args->code = argv[i] + 12;
-    } else if (strcmp(argv[i], "--threads") == 0) {
-      args->run.threads = true;
-    } else if (strcmp(argv[i], "--apart") == 0) {
-      args->run.apart = true;
-    } else if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
-      return pccl_tool_usage("run", "unexpected argument \"%s\"", argv[i]);
-    } else if (error != NULL) {
-      return pccl_tool_usage("run", "%s", error);
-    }
+  int status = pccl_tool_parse("run", pccl_run_options, args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
+  args->run.shared = args->alloc != 0;
+  args->run.offset = (size_t)args->offset;
+  args->run.check = args->check != 0;
   if (args->only_in_place && args->only_out_of_place) {
     return pccl_tool_usage("run", "--in-place and --out-of-place exclude each other");
+  }
+  if (args->trace != NULL && (args->generated || args->code != NULL)) {
+    return pccl_tool_usage("run", "--trace watches the interpreter; leave --generated out");
   }
   return args->program.path != NULL
              ? PCCL_EXIT_OK
@@ -214,7 +183,7 @@ static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
     plan->protocol = args->protocol;
   }
   if (args->has_order) {
-    plan->order = args->order;
+    plan->order = (polyccl_loop_order)args->order;
   }
   if (args->has_order || args->depth > 0) {
     plan->fifo_depth = args->depth; /* 0: the verifier finds the least */
@@ -253,8 +222,10 @@ static polyccl_result load_program(run_args *args) {
   if (count > 0) {
     memcpy(params, args->program.params, count * sizeof *params);
   }
-  if (args->ranks != NULL) {
-    params[count++] = (polyccl_param){"ranks", args->ranks};
+  char ranks[16];
+  if (args->ranks > 0) {
+    snprintf(ranks, sizeof ranks, "%d", args->ranks);
+    params[count++] = (polyccl_param){"ranks", ranks};
   }
   polyccl_program *program = NULL;
   polyccl_result result = polyccl_program_load(args->program.path, params, count, &program);
@@ -277,9 +248,8 @@ static polyccl_result load_plan(run_args *args) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s is %s", args->program.path,
                      plan->inplace ? "in place" : "out of place");
   }
-  int ranks;
-  if (args->ranks != NULL && parse_int(args->ranks, 1, POLYCCL_MAX_LOCAL_RANKS, &ranks) && ranks != plan->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is for %d ranks, not %d", args->program.path, plan->ranks, ranks);
+  if (args->ranks > 0 && args->ranks != plan->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is for %d ranks, not %d", args->program.path, plan->ranks, args->ranks);
   }
   return POLYCCL_SUCCESS;
 }
@@ -294,11 +264,10 @@ static polyccl_result load_folder(run_args *args) {
       args->code != NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a folder: its plans run as they are", args->program.path);
   }
-  pccl_run_folder folder = {
-      .path = args->program.path, .has_collective = args->has_collective, .collective = args->collective};
-  if (args->ranks != NULL) {
-    folder.ranks = atoi(args->ranks);
-  }
+  pccl_run_folder folder = {.path = args->program.path,
+                            .ranks = args->ranks,
+                            .has_collective = args->has_collective,
+                            .collective = args->collective};
   PCCL_TRY(pccl_run_open_folder(&folder, &args->run));
   int unwanted = args->only_in_place ? 0 : args->only_out_of_place ? 1 : -1;
   if (unwanted >= 0) {
@@ -371,19 +340,12 @@ static int run(run_args *args) {
 }
 
 int pccl_tool_run(int argc, char **argv) {
-  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(help, stdout);
-    return PCCL_EXIT_OK;
-  }
-  run_args args = {.run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
+  run_args args = {.check = 1,
+                   .run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
                            .dtype = POLYCCL_FLOAT32,
                            .op = POLYCCL_SUM,
-                           .check = true,
                            .warmup = 2}};
   int status = parse(&args, argc, argv);
-  if (status == PCCL_EXIT_OK && args.trace != NULL && (args.generated || args.code != NULL)) {
-    status = pccl_tool_usage("run", "--trace watches the interpreter; leave --generated out");
-  }
   if (status == PCCL_EXIT_OK) {
     status = run(&args);
   }

@@ -1,5 +1,5 @@
-/* polyccl run, in three parts: run.c reads the arguments and compiles, run_ranks.c is what every rank does,
- * run_data.c makes the data and checks it. */
+/* polyccl run: run.c reads the arguments and compiles, run_folder.c takes folders, run_code.c makes code of plans,
+ * run_ranks.c and its parts (run_ranks.h) are what every rank does, run_data.c makes the data and checks it. */
 #ifndef PCCL_TOOLS_RUN_H
 #define PCCL_TOOLS_RUN_H
 
@@ -19,7 +19,7 @@ typedef struct pccl_run_args {
   const char *code[PCCL_RUN_PLACEMENTS];   /* generated code; NULL: interpreted */
   const char *folder;                      /* all of its plans are loaded, calls choose; NULL: run the plans above */
   pccl_sizes sizes;
-  size_t count; /* with has_count: instead of sizes */
+  uint64_t count; /* with has_count: instead of sizes */
   bool has_count;
   polyccl_dtype dtype;
   polyccl_redop op;
@@ -55,7 +55,7 @@ polyccl_result pccl_run_generate(const polyccl_plan *plan, char *path, size_t by
 /* ---- data ---- */
 
 /* Fills rank's input of `blocks` blocks of `count` elements with values that tell rank and index apart. */
-void pccl_run_fill(const pccl_collective_spec *spec, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
+void pccl_run_fill(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
                    void *input);
 /* Elements of rank's output that are not what the collective defines, worked out here from the definition. */
 uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,

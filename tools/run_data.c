@@ -1,13 +1,27 @@
-/* Data for polyccl run: each input element depends on its rank and place, results are exact in every type. What an
- * output must hold follows from the collective's definition alone (program/collective.h), not from the plan. */
+/* Data for polyccl run: each input element depends on its rank and place, and every way to reduce it, in any order,
+ * gives the same bits: floating-point values are small integers whose sums the type has all, integers wrap around. What
+ * an output must hold follows from the collective's definition alone (program/collective.h; of a custom collective its
+ * post lines), not from the plan's steps. */
 #include <math.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "run.h"
 
+/* What values depend on. */
+typedef struct values {
+  polyccl_dtype dtype;
+  polyccl_redop op;
+  bool reduces;
+  uint64_t addends; /* of the output chunk that has most */
+} values;
+
+static bool is_integer(polyccl_dtype dtype) {
+  return dtype == POLYCCL_INT32 || dtype == POLYCCL_INT64 || dtype == POLYCCL_UINT8;
+}
+
 /* Largest integer up to which the type has them all. */
-static double exact_range(polyccl_dtype dtype) {
+static uint64_t exact_range(polyccl_dtype dtype) {
   switch (dtype) {
     case POLYCCL_BFLOAT16: return 256;
     case POLYCCL_FLOAT16: return 2048;
@@ -16,48 +30,99 @@ static double exact_range(polyccl_dtype dtype) {
   }
 }
 
-/* The value of element `index` of the input of `rank`. */
-static int64_t value_at(const pccl_collective_spec *spec, int rank, size_t index, polyccl_dtype dtype,
-                        polyccl_redop op) {
-  uint64_t bits = pccl_mix64(((uint64_t)rank << 44) ^ index);
-  bool reduces = pccl_collective_reduces(spec->kind);
-  if (reduces && op == POLYCCL_PROD) {
-    return bits % 4 == 0 ? 2 : 1; /* a product of at most 2^ranks */
+static uint64_t most_addends(const polyccl_plan *plan) {
+  int32_t most = 1;
+  if (plan->collective != POLYCCL_CUSTOM) {
+    return pccl_collective_reduces(plan->collective) ? (uint64_t)plan->ranks : 1;
   }
-  double range = exact_range(dtype);
-  if (reduces && (op == POLYCCL_SUM || op == POLYCCL_AVG)) {
-    range /= spec->ranks; /* every partial sum is exact */
+  for (size_t i = 0; i < plan->posts; i++) {
+    most = plan->post[i].leaves > most ? plan->post[i].leaves : most;
   }
-  return (int64_t)(bits % (uint64_t)(range >= 2 ? range : 2));
+  return (uint64_t)most;
 }
 
-static uint16_t half_bits(double value) {
-  if (value == 0) {
-    return 0;
+static values values_of(const polyccl_plan *plan, polyccl_dtype dtype, polyccl_redop op) {
+  uint64_t addends = most_addends(plan);
+  return (values){dtype, op, pccl_collective_reduces(plan->collective), addends};
+}
+
+/* Factors of floating-point products are powers of two of either sign, few enough that a product stays finite in all
+ * likelihood; should it not, it is infinite in every order, since factors are never less than 1. Integers wrap; odd
+ * factors keep every bit of the product in use. */
+static int64_t factor_at(const values *v, uint64_t bits) {
+  if (is_integer(v->dtype)) {
+    return (int64_t)(bits | 1);
   }
+  uint64_t rarely = v->addends <= 16 ? 4 : v->addends / 4;
+  int64_t sign = bits >> 60 & 1 ? -1 : 1;
+  return bits % rarely == 0 ? 2 * sign : sign;
+}
+
+/* Addends whose sum stays within `range`, whatever is added to what first. Where even ones would be too many, most are
+ * zero. */
+static int64_t addend_at(const values *v, uint64_t bits, uint64_t range) {
+  int64_t sign = v->dtype != POLYCCL_UINT8 && bits >> 60 & 1 ? -1 : 1;
+  uint64_t each = range / v->addends;
+  if (each >= 2) {
+    return sign * (int64_t)(bits % (each + 1));
+  }
+  uint64_t rarely = 8 * v->addends / range + 1;
+  return bits % rarely == 0 ? sign : 0;
+}
+
+/* The value of element `index` of the input of `rank`; an integer type takes its lowest bits. */
+static int64_t value_at(const values *v, int rank, size_t index) {
+  uint64_t bits = pccl_mix64(((uint64_t)rank << 44) ^ index);
+  if (v->reduces && v->op == POLYCCL_PROD) {
+    return factor_at(v, bits);
+  }
+  bool sums = v->reduces && (v->op == POLYCCL_SUM || v->op == POLYCCL_AVG);
+  if (is_integer(v->dtype) && !(sums && v->op == POLYCCL_AVG)) {
+    return (int64_t)bits;
+  }
+  uint64_t range = exact_range(v->dtype);
+  if (sums) {
+    return addend_at(v, bits, range);
+  }
+  int64_t sign = bits >> 60 & 1 ? -1 : 1;
+  return sign * (int64_t)(bits % range);
+}
+
+/* ---- bits ---- */
+
+static uint16_t half_bits(double value) {
+  uint16_t sign = signbit(value) ? 0x8000 : 0;
+  value = fabs(value);
   int exponent;
-  double fraction = frexp(value, &exponent); /* value = fraction * 2^exponent, 0.5 <= fraction < 1 */
+  if (value == 0 || isinf(value)) {
+    return value == 0 ? sign : sign | 0x7c00;
+  }
+  frexp(value, &exponent); /* value = fraction * 2^exponent, 0.5 <= fraction < 1 */
   double unit = exponent < -13 ? ldexp(1, -24) : ldexp(1, exponent - 11);
   double rounded = nearbyint(value / unit) * unit;
-  fraction = frexp(rounded, &exponent);
+  double fraction = frexp(rounded, &exponent);
   if (exponent > 16) {
-    return 0x7c00;
+    return sign | 0x7c00;
   }
-  return exponent < -13 ? (uint16_t)(rounded / ldexp(1, -24))
-                        : (uint16_t)(((unsigned)(exponent + 14) << 10) + ((unsigned)ldexp(fraction, 11) - 1024));
+  uint16_t bits = exponent < -13
+                      ? (uint16_t)(rounded / ldexp(1, -24))
+                      : (uint16_t)(((unsigned)(exponent + 14) << 10) + ((unsigned)ldexp(fraction, 11) - 1024));
+  return sign | bits;
 }
 
 static uint16_t bfloat_bits(double value) {
   int exponent;
-  frexp(value, &exponent);
-  double unit = ldexp(1, exponent - 8);
-  float rounded = value == 0 ? 0 : (float)(nearbyint(value / unit) * unit);
+  float rounded = (float)value; /* zero and infinity keep their sign */
+  if (value != 0 && !isinf(value)) {
+    frexp(value, &exponent);
+    double unit = ldexp(1, exponent - 8);
+    rounded = (float)(nearbyint(value / unit) * unit);
+  }
   uint32_t bits;
   memcpy(&bits, &rounded, sizeof bits);
   return (uint16_t)(bits >> 16);
 }
 
-/* Results are not negative. */
 static void store(void *at, polyccl_dtype dtype, double value, int64_t integer) {
   switch (dtype) {
     case POLYCCL_FLOAT32: memcpy(at, &(float){(float)value}, sizeof(float)); break;
@@ -71,75 +136,99 @@ static void store(void *at, polyccl_dtype dtype, double value, int64_t integer) 
   }
 }
 
-void pccl_run_fill(const pccl_collective_spec *spec, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
+static pccl_collective_spec spec_of(const polyccl_plan *plan) {
+  return (pccl_collective_spec){.kind = plan->collective,
+                                .ranks = plan->ranks,
+                                .chunks = plan->chunks,
+                                .chunks_out = plan->chunks_out,
+                                .inplace = plan->inplace,
+                                .root = plan->root,
+                                .peer = plan->peer};
+}
+
+void pccl_run_fill(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
                    void *input) {
+  pccl_collective_spec spec = spec_of(plan);
   int in, out;
-  pccl_collective_shape(spec, &in, &out);
-  size_t elements = count * (size_t)(in / spec->chunks), bytes = polyccl_dtype_size(dtype);
+  pccl_collective_shape(&spec, &in, &out);
+  values v = values_of(plan, dtype, op);
+  size_t elements = count * (size_t)(in / spec.chunks), bytes = polyccl_dtype_size(dtype);
   for (size_t i = 0; i < elements; i++) {
-    int64_t value = value_at(spec, rank, i, dtype, op);
+    int64_t value = value_at(&v, rank, i);
     store((char *)input + i * bytes, dtype, (double)value, value);
   }
 }
 
-/* The reduction over the leaves of one output chunk, at element `within` of the chunk's block. */
+/* ---- what must be there ---- */
+
+/* The reduction over the contributions to one element; integers in 64 bits, of which the type takes its own. */
 typedef struct expected {
-  const pccl_collective_spec *spec;
-  polyccl_dtype dtype;
-  polyccl_redop op;
-  int leaves;
-  int64_t integer;
+  const values *v;
+  uint64_t addends;
+  uint64_t integer;
   double value;
 } expected;
 
+/* An integer as its type has it: min and max compare those. */
+static int64_t narrow(polyccl_dtype dtype, int64_t value) {
+  switch (dtype) {
+    case POLYCCL_INT32: return (int32_t)value;
+    case POLYCCL_UINT8: return (uint8_t)value;
+    default: return value;
+  }
+}
+
 static void add(expected *e, int rank, size_t index) {
-  int64_t v = value_at(e->spec, rank, index, e->dtype, e->op);
-  if (e->leaves++ == 0) {
-    e->integer = v;
-  } else {
-    switch (e->op) {
-      case POLYCCL_PROD: e->integer = (int64_t)((uint64_t)e->integer * (uint64_t)v); break;
-      case POLYCCL_MIN: e->integer = v < e->integer ? v : e->integer; break;
-      case POLYCCL_MAX: e->integer = v > e->integer ? v : e->integer; break;
-      default: e->integer += v; break;
-    }
+  int64_t number = narrow(e->v->dtype, value_at(e->v, rank, index)), before = (int64_t)e->integer;
+  if (e->addends++ == 0) {
+    e->integer = (uint64_t)number;
+    e->value = (double)number;
+    return;
   }
-  e->value = e->op == POLYCCL_PROD && e->leaves > 1 ? e->value * (double)v : (double)e->integer;
-}
-
-static void store_expected(expected *e, bool reduced, void *at) {
-  if (reduced && e->op == POLYCCL_AVG) {
-    e->value /= e->spec->ranks;
-    e->integer /= e->spec->ranks;
+  switch (e->v->op) {
+    case POLYCCL_PROD:
+      e->integer *= (uint64_t)number;
+      e->value *= (double)number;
+      return;
+    case POLYCCL_MIN: e->integer = (uint64_t)(number < before ? number : before); break;
+    case POLYCCL_MAX: e->integer = (uint64_t)(number > before ? number : before); break;
+    default: e->integer += (uint64_t)number; break;
   }
-  store(at, e->dtype, e->value, e->integer);
+  e->value = (double)(int64_t)e->integer;
 }
 
-/* The element of the input that leaf (chunk) has for element `within` of its chunk. */
-static size_t input_index(const pccl_collective_spec *spec, int chunk, size_t count, size_t stride, size_t within) {
-  size_t block = (size_t)(chunk / spec->chunks), place = (size_t)(chunk % spec->chunks);
-  return block * count + place * stride + within;
-}
-
-static uint64_t compare(const expected *want, bool reduced, const char *got) {
+/* 1: `got` is not the element; with `ranks` > 0 the average over them. */
+static uint64_t differs(expected *e, int ranks, const char *got) {
   unsigned char right[8];
-  expected copy = *want;
-  store_expected(&copy, reduced, right);
-  return memcmp(right, got, polyccl_dtype_size(want->dtype)) != 0;
+  int64_t integer = (int64_t)e->integer;
+  if (ranks > 0) {
+    e->value /= ranks;
+    integer = narrow(e->v->dtype, integer) / ranks;
+  }
+  store(right, e->v->dtype, e->value, integer);
+  return memcmp(right, got, polyccl_dtype_size(e->v->dtype)) != 0;
 }
 
-static uint64_t wrong_in_custom(const polyccl_plan *plan, const pccl_collective_spec *spec, int rank,
-                                polyccl_dtype dtype, polyccl_redop op, size_t stride, const char *output) {
+/* Where a chunk lies in the user's buffer, in elements (docs/plan.md, Counts that chunks do not divide). */
+static size_t chunk_at(const polyccl_plan *plan, int chunk, size_t count, size_t stride, size_t *length) {
+  size_t block = (size_t)(chunk / plan->chunks), start = (size_t)(chunk % plan->chunks) * stride;
+  start = start < count ? start : count;
+  *length = count - start < stride ? count - start : stride;
+  return block * count + start;
+}
+
+static uint64_t wrong_in_custom(const polyccl_plan *plan, const values *v, int rank, size_t count, const char *output) {
   uint64_t wrong = 0;
-  size_t bytes = polyccl_dtype_size(dtype);
+  size_t bytes = polyccl_dtype_size(v->dtype), stride = pccl_collective_stride(plan->chunks, count, bytes);
   for (size_t i = 0; i < plan->posts; i++) {
     const polyccl_post *post = &plan->post[i];
-    for (size_t within = 0; post->rank == rank && within < stride; within++) {
-      expected e = {.spec = spec, .dtype = dtype, .op = op};
+    size_t length, unused, at = chunk_at(plan, post->chunk, count, stride, &length);
+    for (size_t within = 0; post->rank == rank && within < length; within++) {
+      expected e = {.v = v};
       for (int32_t l = post->leaf; l < post->leaf + post->leaves; l++) {
-        add(&e, plan->leaf[l].rank, (size_t)plan->leaf[l].chunk * stride + within);
+        add(&e, plan->leaf[l].rank, chunk_at(plan, plan->leaf[l].chunk, count, stride, &unused) + within);
       }
-      wrong += compare(&e, post->leaves > 1, output + ((size_t)post->chunk * stride + within) * bytes);
+      wrong += differs(&e, 0, output + (at + within) * bytes);
     }
   }
   return wrong;
@@ -147,16 +236,11 @@ static uint64_t wrong_in_custom(const polyccl_plan *plan, const pccl_collective_
 
 uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
                         const void *output) {
-  pccl_collective_spec spec = {.kind = plan->collective,
-                               .ranks = plan->ranks,
-                               .chunks = plan->chunks,
-                               .chunks_out = plan->chunks_out,
-                               .inplace = plan->inplace,
-                               .root = plan->root,
-                               .peer = plan->peer};
+  pccl_collective_spec spec = spec_of(plan);
   size_t bytes = polyccl_dtype_size(dtype);
+  values v = values_of(plan, dtype, op);
   if (spec.kind == POLYCCL_CUSTOM) {
-    return wrong_in_custom(plan, &spec, rank, dtype, op, count / (size_t)spec.chunks, output);
+    return wrong_in_custom(plan, &v, rank, count, output);
   }
   spec.chunks = 1; /* the definition by blocks; how the plan cuts them does not matter */
   int in, out;
@@ -168,13 +252,14 @@ uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype,
     if (kind == PCCL_POST_ANY) {
       continue;
     }
+    int average = kind == PCCL_POST_ALL && op == POLYCCL_AVG ? spec.ranks : 0;
     for (size_t i = 0; i < count; i++) {
-      expected e = {.spec = &spec, .dtype = dtype, .op = op};
+      expected e = {.v = &v};
       int first = kind == PCCL_POST_ALL ? 0 : leaf.rank, last = kind == PCCL_POST_ALL ? spec.ranks - 1 : leaf.rank;
       for (int r = first; r <= last; r++) {
-        add(&e, r, input_index(&spec, leaf.chunk, count, count, i));
+        add(&e, r, (size_t)leaf.chunk * count + i);
       }
-      wrong += compare(&e, kind == PCCL_POST_ALL, (const char *)output + ((size_t)block * count + i) * bytes);
+      wrong += differs(&e, average, (const char *)output + ((size_t)block * count + i) * bytes);
     }
   }
   return wrong;

@@ -1,8 +1,6 @@
 /* polyccl simulate: a program or a plan on a modelled machine. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <polyccl/simulator.h>
 #include <polyccl/topology.h>
@@ -13,7 +11,7 @@
 #include "sizes.h"
 #include "tools.h"
 
-static const char help[] =
+const char pccl_simulate_help[] =
     "usage: polyccl simulate PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE [options]\n\n"
     "Runs the plan on a modelled machine (polyccl topology --list) and prints the time, bandwidths, what thread "
     "blocks\n"
@@ -36,42 +34,6 @@ typedef struct simulate_args {
   polyccl_sim_options options;
 } simulate_args;
 
-static bool take_natural(const char *value, int32_t least, int32_t *number) {
-  char *end;
-  errno = 0;
-  long long parsed = strtoll(value, &end, 10);
-  if (end == value || *end != '\0' || errno != 0 || parsed < least || parsed > INT32_MAX) {
-    return false;
-  }
-  *number = (int32_t)parsed;
-  return true;
-}
-
-static bool take_share(const char *value, double *number) {
-  char *end;
-  double parsed = strtod(value, &end);
-  if (end == value || *end != '\0' || !(parsed >= 0 && parsed <= 1)) {
-    return false;
-  }
-  *number = parsed;
-  return true;
-}
-
-static bool take_topology(void *into, const char *value) {
-  simulate_args *args = into;
-  args->topology = value;
-  return *value != '\0';
-}
-static bool take_timeline(void *into, const char *value) {
-  simulate_args *args = into;
-  args->timeline = value;
-  return *value != '\0';
-}
-static bool take_size(void *into, const char *value) {
-  simulate_args *args = into;
-  args->has_sizes = pccl_sizes_parse(value, &args->sizes);
-  return args->has_sizes;
-}
 static bool take_protocol(void *into, const char *value) {
   simulate_args *args = into;
   polyccl_protocol protocol;
@@ -79,54 +41,43 @@ static bool take_protocol(void *into, const char *value) {
   args->options.protocol = known ? (int32_t)protocol : -1;
   return known;
 }
-static bool take_order(void *into, const char *value) {
-  simulate_args *args = into;
-  args->options.order = strcmp(value, "task-major") == 0 ? POLYCCL_TASK_MAJOR : POLYCCL_BATCH_MAJOR;
-  return args->options.order == POLYCCL_TASK_MAJOR || strcmp(value, "batch-major") == 0;
-}
-static bool take_batches(void *into, const char *value) {
-  simulate_args *args = into;
-  return take_natural(value, 1, &args->options.micro_batches);
-}
-static bool take_depth(void *into, const char *value) {
-  simulate_args *args = into;
-  return take_natural(value, 1, &args->options.fifo_depth);
-}
-static bool take_contention(void *into, const char *value) {
-  simulate_args *args = into;
-  return take_share(value, &args->options.contention);
-}
-static bool take_tolerance(void *into, const char *value) {
-  simulate_args *args = into;
-  return take_share(value, &args->options.tolerance);
-}
 
-static const pccl_tool_option options[] = {
-    {"--topology", "a machine or a file", take_topology},
-    {"--size", PCCL_SIZES_WANTED, take_size},
-    {"--protocol", "Simple, LL or LL128", take_protocol},
-    {"--order", "batch-major or task-major", take_order},
-    {"--micro-batches", "a number from 1", take_batches},
-    {"--depth", "a number of slots from 1", take_depth},
-    {"--contention", "a share from 0 to 1", take_contention},
-    {"--tolerance", "a share from 0 to 1", take_tolerance},
-    {"--timeline", "a file", take_timeline},
-    {NULL, NULL, NULL},
+const pccl_tool_option pccl_simulate_options[] = {
+    PCCL_PROGRAM_OPTIONS(simulate_args),
+    {.name = "--topology",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a machine or a file",
+     .at = offsetof(simulate_args, topology)},
+    {.name = "--size",
+     .takes = PCCL_TAKES_SIZES,
+     .at = offsetof(simulate_args, sizes),
+     .given = offsetof(simulate_args, has_sizes)},
+    {.name = "--protocol", .takes = PCCL_TAKES_NAME, .wants = "Simple, LL or LL128", .take = take_protocol},
+    {.name = "--order",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(simulate_args, options.order),
+     .words = pccl_order_words},
+    {.name = "--micro-batches",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(simulate_args, options.micro_batches),
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "--depth",
+     .takes = PCCL_TAKES_NUMBER,
+     .wants = "a number of slots",
+     .at = offsetof(simulate_args, options.fifo_depth),
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "--contention", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.contention)},
+    {.name = "--tolerance", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.tolerance)},
+    {.name = "--timeline", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(simulate_args, timeline)},
+    {.name = NULL},
 };
 
 static int parse(simulate_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *error = NULL;
-    int taken = pccl_tool_take("simulate", options, args, argc, argv, &i);
-    if (taken < 0) {
-      return PCCL_EXIT_INVALID;
-    }
-    if (taken == 0 && !pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
-      return pccl_tool_usage("simulate", "unexpected argument \"%s\"", argv[i]);
-    }
-    if (error != NULL) {
-      return pccl_tool_usage("simulate", "%s", error);
-    }
+  int status = pccl_tool_parse("simulate", pccl_simulate_options, args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
   if (args->program.path == NULL || args->topology == NULL || !args->has_sizes) {
     return pccl_tool_usage("simulate", "%s (polyccl simulate PROGRAM|PLAN --topology T --size S, see --help)",
@@ -235,10 +186,6 @@ static int simulate(const simulate_args *args) {
 }
 
 int pccl_tool_simulate(int argc, char **argv) {
-  if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    fputs(help, stdout);
-    return PCCL_EXIT_OK;
-  }
   simulate_args args = {.options = POLYCCL_SIM_DEFAULTS};
   int status = parse(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {

@@ -1,10 +1,9 @@
 /* polyccl topology */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <polyccl/topology.h>
 
+#include "option.h"
 #include "output.h"
 #include "tools.h"
 
@@ -27,33 +26,44 @@ static int write_to(const polyccl_topology *topology, writer write, const char *
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("topology", result));
 }
 
+typedef struct topology_args {
+  const char *spec, *path;
+  bool list, json, svg;
+} topology_args;
+
+const pccl_tool_option pccl_topology_options[] = {
+    {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a machine or a file", .at = offsetof(topology_args, spec)},
+    {.name = "--list", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, list)},
+    {.name = "--json", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, json)},
+    {.name = "--svg", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, svg)},
+    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(topology_args, path)},
+    {.name = NULL},
+};
+
 int pccl_tool_topology(int argc, char **argv) {
-  const char *spec = NULL, *path = NULL;
-  writer write = polyccl_topology_write_text;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--list") == 0) {
-      return list_machines();
-    } else if (strcmp(argv[i], "--json") == 0) {
-      write = polyccl_topology_write_json;
-    } else if (strcmp(argv[i], "--svg") == 0) {
-      write = polyccl_topology_write_svg;
-    } else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) {
-      path = argv[++i];
-    } else if (argv[i][0] == '-' || spec != NULL) {
-      return pccl_tool_usage("topology", "does not know \"%s\"", argv[i]);
-    } else {
-      spec = argv[i];
-    }
+  topology_args args = {0};
+  int status = pccl_tool_parse("topology", pccl_topology_options, &args, argc, argv);
+  if (status != PCCL_EXIT_OK) {
+    return status;
   }
-  if (spec == NULL) {
+  if (args.list) {
+    return list_machines();
+  }
+  if (args.json && args.svg) {
+    return pccl_tool_usage("topology", "--json and --svg exclude each other");
+  }
+  if (args.spec == NULL) {
     return pccl_tool_usage("topology", "needs a topology: a file, or one of those that --list shows");
   }
+  writer write = args.json  ? polyccl_topology_write_json
+                 : args.svg ? polyccl_topology_write_svg
+                            : polyccl_topology_write_text;
   polyccl_topology *topology;
-  polyccl_result result = polyccl_topology_open(spec, &topology);
+  polyccl_result result = polyccl_topology_open(args.spec, &topology);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("topology", result);
   }
-  int status = write_to(topology, write, path);
+  status = write_to(topology, write, args.path);
   polyccl_topology_destroy(topology);
   return status;
 }

@@ -74,38 +74,26 @@ static polyccl_result verify(const char *path, const pccl_xml_target *target) {
   return result;
 }
 
-static int parse_target(const char *word, const pccl_xml_target **target) {
-  char known[128] = "";
-  for (size_t i = 0; (*target = pccl_xml_target_at(i)) != NULL; i++) {
-    if (strcmp((*target)->word, word) == 0) {
-      return PCCL_EXIT_OK;
-    }
-    size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", (*target)->word);
-  }
-  return pccl_tool_usage("verify", "unknown target \"%s\" (known: %s)", word, known);
-}
+typedef struct verify_args {
+  const char *path;
+  int format; /* of the target, as an index in pccl_format_words; 0: no target was named */
+} verify_args;
+
+const pccl_tool_option pccl_verify_options[] = {
+    {.name = "--target", .takes = PCCL_TAKES_WORD, .at = offsetof(verify_args, format), .words = pccl_format_words},
+    {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a plan", .at = offsetof(verify_args, path)},
+    {.name = NULL},
+};
 
 int pccl_tool_verify(int argc, char **argv) {
-  const char *path = NULL, *value;
-  const pccl_xml_target *target = NULL;
-  for (int i = 1; i < argc; i++) {
-    if ((value = pccl_tool_value("--target", argc, argv, &i)) != NULL) {
-      int status = parse_target(value, &target);
-      if (status != PCCL_EXIT_OK) {
-        return status;
-      }
-    } else if (argv[i][0] == '-' || path != NULL) {
-      path = NULL;
-      break;
-    } else {
-      path = argv[i];
-    }
+  verify_args args = {0};
+  int status = pccl_tool_parse("verify", pccl_verify_options, &args, argc, argv);
+  if (status != PCCL_EXIT_OK || args.path == NULL) {
+    return status != PCCL_EXIT_OK ? status
+                                  : pccl_tool_usage("verify", "expects one plan: polyccl verify [--target NAME] PLAN");
   }
-  if (path == NULL) {
-    return pccl_tool_usage("verify", "expects one plan: polyccl verify [--target NAME] PLAN");
-  }
-  polyccl_result result = verify(path, target);
+  polyccl_result result =
+      verify(args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }

@@ -1,17 +1,15 @@
 /* polyccl view PLAN|PROGRAM: a page or pictures for papers, of a plan, a simulation or a trace. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <polyccl/simulator.h>
 #include <polyccl/topology.h>
 #include <polyccl/trace.h>
 
-#include "base/options.h"
 #include "option.h"
 #include "output.h"
 #include "plan_args.h"
+#include "sizes.h"
 #include "tools.h"
 #include "view/page.h"
 #include "view/pictures.h"
@@ -38,67 +36,38 @@ typedef struct viewed {
 
 /* ---- arguments ---- */
 
-static bool parse_natural(const char *text, int *number) {
-  char *end;
-  long value = strtol(text, &end, 10);
-  if (end == text || *end != '\0' || text[0] < '0' || text[0] > '9' || value > 1 << 30) {
-    return false;
-  }
-  *number = (int)value;
-  return true;
+static bool take_protocol(void *into, const char *value) {
+  polyccl_protocol protocol = POLYCCL_SIMPLE;
+  bool known = polyccl_protocol_parse(value, &protocol) == POLYCCL_SUCCESS;
+  ((view_args *)into)->protocol = (int)protocol;
+  return known;
 }
 
-static int take_number(const char *option, const char *value, int *number) {
-  return parse_natural(value, number) ? PCCL_EXIT_OK
-                                      : pccl_tool_usage("view", "%s wants a number from 0, not \"%s\"", option, value);
-}
-
-static int take_path(const char *option, const char *value, const char **path) {
-  *path = value;
-  return *value != '\0' ? PCCL_EXIT_OK : pccl_tool_usage("view", "%s wants a value", option);
-}
-
-/* One option; -1: not an option of this command. */
-static int take_option(view_args *args, int argc, char **argv, int *at) {
-  const char *value;
-  if (strcmp(argv[*at], "--svg") == 0) {
-    args->svg = true;
-    return PCCL_EXIT_OK;
-  }
-  if ((value = pccl_tool_value("--topology", argc, argv, at)) != NULL) {
-    return take_path("--topology", value, &args->topology);
-  }
-  if ((value = pccl_tool_value("--trace-in", argc, argv, at)) != NULL) {
-    return take_path("--trace-in", value, &args->trace_in);
-  }
-  if ((value = pccl_tool_value("--trace", argc, argv, at)) != NULL) {
-    return take_path("--trace", value, &args->trace_out);
-  }
-  if ((value = pccl_tool_value("-o", argc, argv, at)) != NULL) {
-    return take_path("-o", value, &args->output);
-  }
-  if ((value = pccl_tool_value("--chunk", argc, argv, at)) != NULL) {
-    return take_number("--chunk", value, &args->chunk);
-  }
-  if ((value = pccl_tool_value("--rank", argc, argv, at)) != NULL) {
-    return take_number("--rank", value, &args->rank);
-  }
-  if ((value = pccl_tool_value("--micro-batches", argc, argv, at)) != NULL) {
-    return take_number("--micro-batches", value, &args->micro_batches);
-  }
-  if ((value = pccl_tool_value("--size", argc, argv, at)) != NULL) {
-    return pccl_parse_size(value, &args->bytes)
-               ? PCCL_EXIT_OK
-               : pccl_tool_usage("view", "--size wants bytes, as 64k or 1g, not \"%s\"", value);
-  }
-  if ((value = pccl_tool_value("--protocol", argc, argv, at)) != NULL) {
-    polyccl_protocol protocol = POLYCCL_SIMPLE;
-    polyccl_result result = polyccl_protocol_parse(value, &protocol);
-    args->protocol = (int)protocol;
-    return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
-  }
-  return -1;
-}
+const pccl_tool_option pccl_view_options[] = {
+    PCCL_PROGRAM_OPTIONS(view_args),
+    {.name = "--topology",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a machine or a file",
+     .at = offsetof(view_args, topology)},
+    {.name = "--size",
+     .takes = PCCL_TAKES_SIZE,
+     .wants = "a number of bytes",
+     .at = offsetof(view_args, bytes),
+     .max = PCCL_MAX_BYTES},
+    {.name = "--protocol", .takes = PCCL_TAKES_NAME, .wants = "Simple, LL or LL128", .take = take_protocol},
+    {.name = "--micro-batches",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(view_args, micro_batches),
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = "--trace-in", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_in)},
+    {.name = "--trace", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_out)},
+    {.name = "--svg", .takes = PCCL_TAKES_NOTHING, .at = offsetof(view_args, svg)},
+    {.name = "--chunk", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, chunk), .min = 0, .max = INT32_MAX},
+    {.name = "--rank", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, rank), .min = 0, .max = INT32_MAX},
+    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, output)},
+    {.name = NULL},
+};
 
 /* What belongs together. */
 static int check_args(const view_args *args) {
@@ -126,23 +95,8 @@ static int check_args(const view_args *args) {
 }
 
 static int parse(view_args *args, int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    const char *error = NULL;
-    int status = take_option(args, argc, argv, &i);
-    if (status > 0) {
-      return status;
-    }
-    if (status == PCCL_EXIT_OK) {
-      continue;
-    }
-    if (!pccl_program_args_take(&args->program, argc, argv, &i, &error)) {
-      return pccl_tool_usage("view", "unexpected argument \"%s\"", argv[i]);
-    }
-    if (error != NULL) {
-      return pccl_tool_usage("view", "%s", error);
-    }
-  }
-  return check_args(args);
+  int status = pccl_tool_parse("view", pccl_view_options, args, argc, argv);
+  return status == PCCL_EXIT_OK ? check_args(args) : status;
 }
 
 /* ---- what is shown ---- */
@@ -180,12 +134,8 @@ static int load(const view_args *args, viewed *v) {
 
 static void add_simulation_facts(viewed *v, const view_args *args, const polyccl_simulation *s) {
   add_fact(v, "topology", "%s", args->topology);
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  size_t unit = 0;
-  while (unit < 6 && s->bytes >> (10 * unit + 10) > 0) {
-    unit++;
-  }
-  add_fact(v, "size", "%.4g %s", (double)s->bytes / (double)(1ull << (10 * unit)), units[unit]);
+  char size[32];
+  add_fact(v, "size", "%s", pccl_size_text(s->bytes, size, sizeof size));
   add_fact(v, "protocol", "%s", polyccl_protocol_name(s->protocol));
   add_fact(v, "micro-batches", "%d", s->micro_batches);
   add_fact(v, "time", "%.4g \xC2\xB5s", s->time);

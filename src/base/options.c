@@ -1,7 +1,6 @@
 #include "base/options.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,14 +33,34 @@ const char *pccl_option(const char *name) {
   return "";
 }
 
-int pccl_parse_size(const char *text, uint64_t *value) {
-  if (!isdigit((unsigned char)text[0])) {
+/* The digits that the text begins with; NULL: none, or too many. */
+static const char *scan_digits(const char *text, uint64_t *value) {
+  uint64_t number = 0;
+  const char *at = text;
+  for (; isdigit((unsigned char)*at); at++) {
+    if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
+        __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number)) {
+      return NULL;
+    }
+  }
+  *value = number;
+  return at > text ? at : NULL;
+}
+
+int pccl_parse_number(const char *text, uint64_t *value) {
+  uint64_t number;
+  const char *end = scan_digits(text, &number);
+  if (end == NULL || *end != '\0') {
     return 0;
   }
-  char *end = NULL;
-  errno = 0;
-  unsigned long long number = strtoull(text, &end, 10);
-  if (errno != 0) {
+  *value = number;
+  return 1;
+}
+
+int pccl_parse_size(const char *text, uint64_t *value) {
+  uint64_t number;
+  const char *end = scan_digits(text, &number);
+  if (end == NULL) {
     return 0;
   }
   unsigned shift = 0;
@@ -53,17 +72,13 @@ int pccl_parse_size(const char *text, uint64_t *value) {
   }
   if (shift != 0) {
     end++;
-    if (tolower((unsigned char)*end) == 'i') {
-      end++;
-    }
-    if (tolower((unsigned char)*end) == 'b') {
-      end++;
-    }
+    end += tolower((unsigned char)*end) == 'i';
+    end += tolower((unsigned char)*end) == 'b';
   }
   if (*end != '\0' || number > (UINT64_MAX >> shift)) {
     return 0;
   }
-  *value = (uint64_t)number << shift;
+  *value = number << shift;
   return 1;
 }
 

@@ -20,7 +20,10 @@ const char *pccl_option(const char *name);
 /* As an unsigned number with an optional k, m, g suffix (powers of 1024). INVALID with the name on anything else. */
 polyccl_result pccl_option_size(const char *name, size_t *value);
 
-/* Parses such a number; false when the text is not one. */
+/* Digits and nothing else; false when the text is something else or the number does not fit. */
+int pccl_parse_number(const char *text, uint64_t *value);
+
+/* Digits and perhaps a unit: k, m, g, also as kb or kib, in either case, are powers of 1024. */
 int pccl_parse_size(const char *text, uint64_t *value);
 
 #endif

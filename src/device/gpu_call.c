@@ -76,11 +76,8 @@ static polyccl_result grow_scratch(pccl_gpu *g, size_t stride_bytes) {
 }
 
 static polyccl_result fill_calls(pccl_gpu *g, const pccl_gpu_call_args *a) {
-  size_t element = polyccl_dtype_size(a->dtype), chunks = (size_t)g->plan->chunks;
-  size_t stride = a->count / chunks + (a->count % chunks != 0);
-  if (a->count % chunks != 0 && stride * element >= 4096) {
-    stride = (stride + 63) / 64 * 64;
-  }
+  size_t element = polyccl_dtype_size(a->dtype);
+  size_t stride = pccl_collective_stride(g->plan->chunks, a->count, element);
   pccl_k_call shape = {0};
   PCCL_TRY(choose_tile(g, stride, element, &shape));
   PCCL_TRY(grow_scratch(g, stride * element));

@@ -54,7 +54,7 @@ polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t len
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PLAN));
   polyccl_plan *read = NULL;
   PCCL_TRY(is_xml(kind) ? pccl_xml_plan_read(name, text, length, &read)
-                                : pccl_text_plan_read(name, text, length, &read));
+                        : pccl_text_plan_read(name, text, length, &read));
   polyccl_result result = resolve_depth(read);
   if (result != POLYCCL_SUCCESS) {
     polyccl_plan_destroy(read);

@@ -24,6 +24,15 @@ static const shape_entry shapes[POLYCCL_COLLECTIVE_COUNT] = {
 
 bool pccl_collective_reduces(polyccl_collective kind) { return shapes[kind].reduces; }
 
+size_t pccl_collective_stride(int chunks, size_t count, size_t element_bytes) {
+  enum { ALIGNED_ELEMENTS = 64, MIN_ALIGNED_BYTES = 4096 };
+  size_t stride = count / (size_t)chunks + (count % (size_t)chunks != 0);
+  if (count % (size_t)chunks != 0 && stride >= MIN_ALIGNED_BYTES / element_bytes) {
+    stride += (ALIGNED_ELEMENTS - stride % ALIGNED_ELEMENTS) % ALIGNED_ELEMENTS;
+  }
+  return stride;
+}
+
 void pccl_collective_shape(const pccl_collective_spec *spec, int *input, int *output) {
   const shape_entry *shape = &shapes[spec->kind];
   *input = spec->chunks * (shape->input_blocks ? spec->ranks : 1);

@@ -5,6 +5,7 @@
 #define PCCL_PROGRAM_COLLECTIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <polyccl/types.h>
 
@@ -35,6 +36,11 @@ typedef enum pccl_post_kind {
 
 /* What output chunk `index` of `rank` must hold. Custom: always PCCL_POST_ANY (its declarations say). */
 pccl_post_kind pccl_collective_post(const pccl_collective_spec *spec, int rank, int index, polyccl_leaf *leaf);
+
+/* Elements from one chunk of a block to the next in a call of `count` elements per block: ceil(count / chunks), rounded
+ * up so that large chunks begin at cache lines. Chunk k holds elements k * stride up to the next chunk's first or the
+ * block's end (docs/plan.md, Counts that chunks do not divide). */
+size_t pccl_collective_stride(int chunks, size_t count, size_t element_bytes);
 
 /* True where the kind reduces. */
 bool pccl_collective_reduces(polyccl_collective kind);

@@ -237,12 +237,8 @@ static void prepared_free(pccl_prepared *p) {
 static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_t count, polyccl_dtype dtype,
                               polyccl_redop op, pccl_prepared *p) {
   PCCL_TRY(check_call(plan, count, dtype, op));
-  size_t chunks = (size_t)plan->spec.chunks;
   geometry g = {.plan = plan, .count = count, .element = polyccl_dtype_size(dtype)};
-  g.stride = count / chunks + (count % chunks != 0);
-  if (count % chunks != 0 && g.stride * g.element >= 4096) {
-    g.stride = pccl_round_up(g.stride, ALIGNMENT);
-  }
+  g.stride = pccl_collective_stride(plan->spec.chunks, count, g.element);
   *p = (pccl_prepared){.plan = plan,
                        .count = count,
                        .dtype = dtype,

@@ -110,8 +110,6 @@ static polyccl_result make_memory(const job *j, int rank, size_t count, size_t e
 
 static polyccl_result fill_memory(const job *j, int rank, size_t count, polyccl_dtype dtype, polyccl_redop op,
                                   const memory *m) {
-  pccl_collective_spec spec = spec_of(j->plan);
-  spec.inplace = false;
   for (int i = 0; i < 2; i++) {
     size_t bytes = m->bytes[i] + 2 * GUARD;
     char *here = malloc(bytes);
@@ -120,7 +118,7 @@ static polyccl_result fill_memory(const job *j, int rank, size_t count, polyccl_
     }
     memset(here, GUARD_BYTE, bytes);
     if (i == 0) {
-      pccl_run_fill(&spec, rank, dtype, op, count, here + m->input);
+      pccl_run_fill(j->plan, rank, dtype, op, count, here + m->input);
     }
     polyccl_result result = pccl_cuda_driver.write(j->open, m->there[i], here, bytes);
     free(here);

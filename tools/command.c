@@ -1,18 +1,17 @@
-/* polyccl: compile, check, run and look at collective programs. */
-#include <errno.h>
-#include <fcntl.h>
+/* The command: its subcommands, their help, and the choice among them. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "option.h"
 #include "tools.h"
 
 typedef struct tool {
   const char *name, *arguments, *help;
   int (*run)(int argc, char **argv);
-  const char *options; /* what its --help adds; NULL: it answers --help itself */
+  const char *help_text; /* what its --help prints, or, where that does not begin with "usage", adds */
+  const pccl_tool_option *options;
 } tool;
 
 static const tool tools[] = {
@@ -21,15 +20,19 @@ static const tool tools[] = {
      "  --target c|cuda|hip   C for this machine (default; compile it as a shared object and run it with polyccl run\n"
      "                        --generated=FILE.so), or one cooperative kernel for nvcc or hipcc\n"
      "  --interpreter         instead of a plan's code the kernel that runs any plan, for cuda and hip\n"
-     "  -o FILE               instead of standard output\n"},
+     "  -o FILE               instead of standard output\n",
+     pccl_build_options},
     {"calibrate", "[-o FILE] [--ranks N] [--alloc private|shared] ...",
-     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate, NULL},
+     "measure the CPU executor on this machine, write a topology of it", pccl_tool_calibrate, pccl_calibrate_help,
+     pccl_calibrate_options},
     {"check", "PROGRAM [-p name=value ...] [--params]", "the symbolic check of a program, and a summary",
      pccl_tool_check,
      "  -p name=value   a parameter of the program\n"
-     "  --params        list the program's parameters instead, with their defaults\n"},
+     "  --params        list the program's parameters instead, with their defaults\n",
+     pccl_check_options},
     {"compare", "PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX ...",
-     "simulated bandwidth over size, as a table and a chart", pccl_tool_compare, NULL},
+     "simulated bandwidth over size, as a table and a chart", pccl_tool_compare, pccl_compare_help,
+     pccl_compare_options},
     {"compile", "PROGRAM|PLAN [-p name=value ...] [-o FILE] [--format plan|xml|azure] ...",
      "a verified plan, as text or MSCCL XML; of a plan, the same in another format, or compiled anew",
      pccl_tool_compile,
@@ -49,23 +52,28 @@ static const tool tools[] = {
      "                                 the order of tasks; best searches with the simulator as judge\n"
      "  --max-tb N                     most thread blocks on a rank\n"
      "  --size SIZE, --seconds N       schedule best: the size to be best at, and time for the search\n"
-     "  --size MIN:MAX                 policy set: the sizes that count (1k:1g)\n"},
+     "  --size MIN:MAX                 policy set: the sizes that count (1k:1g)\n",
+     pccl_compile_options},
     {"export", "PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE",
-     "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export, NULL},
-    {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info, ""},
+     "Chakra execution traces, one for each rank, for ASTRA-sim", pccl_tool_export, pccl_export_help,
+     pccl_export_options},
+    {"info", "", "version, build, devices, transports, every option with its default", pccl_tool_info, "",
+     pccl_info_options},
     {"run",
      "PROGRAM|PLAN|FOLDER [-p name=value ...] [--size MIN[:MAX[:FACTOR]]] [--count N] [--dtype TYPE] [--op OP] ...",
-     "run it on processes of this machine, check every element, print the table of nccl-tests", pccl_tool_run, NULL},
+     "run it on processes of this machine, check every element, print the table of nccl-tests", pccl_tool_run,
+     pccl_run_help, pccl_run_options},
     {"simulate", "PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE ...",
-     "how long it takes on a modelled machine, and why", pccl_tool_simulate, NULL},
+     "how long it takes on a modelled machine, and why", pccl_tool_simulate, pccl_simulate_help, pccl_simulate_options},
     {"topology", "MACHINE|FILE [--json|--svg] [-o FILE] | --list",
      "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology,
      "  --list     the machines that are known, with the sources of their figures\n"
      "  --json     as JSON that reads back equal\n"
      "  --svg      as a picture\n"
-     "  -o FILE    instead of standard output\n"},
+     "  -o FILE    instead of standard output\n",
+     pccl_topology_options},
     {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing", pccl_tool_verify,
-     "PLAN is plan text or MSCCL XML.\n"},
+     "PLAN is plan text or MSCCL XML.\n", pccl_verify_options},
     {"view", "PLAN|PROGRAM [-p name=value ...] [--topology T [--size S]] [--trace-in FILE] [--svg] [-o FILE] ...",
      "a page or a picture: thread blocks over time, links, the way of a chunk, measured beside simulated",
      pccl_tool_view,
@@ -77,7 +85,8 @@ static const tool tools[] = {
      "  --trace FILE              write the simulation as Chrome trace events\n"
      "  --svg                     a picture instead of a page: the timeline, or without times the plan\n"
      "  --chunk N, --rank R       pictures: the way of a chunk of the larger buffer; one rank in detail\n"
-     "  -o FILE                   instead of standard output\n"},
+     "  -o FILE                   instead of standard output\n",
+     pccl_view_options},
 };
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 
@@ -114,22 +123,58 @@ static bool asks_for_help(const char *argument) {
   return strcmp(argument, "help") == 0 || strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+static const char *tool_name(const void *from, size_t index) { return ((const tool *)from)[index].name; }
+
+static int unknown_command(const char *name) {
+  const char *near = pccl_nearest(name, tool_name, tools, TOOLS);
+  fprintf(stderr,
+          near != NULL ? "polyccl: unknown command \"%s\" (is it %s?)\n"
+                       : "polyccl: unknown command \"%s\" (see polyccl help)\n",
+          name, near);
+  return PCCL_EXIT_INVALID;
+}
+
+/* A line for each option: the command, the option, what it takes. */
+static void print_options(void) {
+  for (int i = 0; i < TOOLS; i++) {
+    for (const pccl_tool_option *option = tools[i].options; option->name != NULL; option++) {
+      if (option->name[0] != '\0') {
+        printf("%s %s %s\n", tools[i].name, option->name, pccl_option_kind(option));
+      }
+    }
+  }
+}
+
+static void print_tool_help(const tool *chosen) {
+  if (strncmp(chosen->help_text, "usage", 5) == 0) {
+    fputs(chosen->help_text, stdout);
+    return;
+  }
+  printf("usage: polyccl %s %s\n\n%s\n", chosen->name, chosen->arguments, chosen->help);
+  printf(chosen->help_text[0] != '\0' ? "\n%s" : "%s", chosen->help_text);
+}
+
 static int run_tool(const tool *chosen, int argc, char **argv) {
-  if (argc == 2 && chosen->options != NULL && strcmp(argv[1], "help") != 0 && asks_for_help(argv[1])) {
-    printf("usage: polyccl %s %s\n\n%s\n", chosen->name, chosen->arguments, chosen->help);
-    printf(chosen->options[0] != '\0' ? "\n%s" : "%s", chosen->options);
-    return PCCL_EXIT_OK;
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      print_tool_help(chosen);
+      return PCCL_EXIT_OK;
+    }
   }
   return chosen->run(argc, argv);
 }
 
-static int run_command(int argc, char **argv) {
+int pccl_command(int argc, char **argv) {
   if (argc < 2) {
     print_help(stderr);
     return PCCL_EXIT_INVALID;
   }
   char help[] = "--help", *swapped[] = {argv[argc - 1], help, NULL};
   if (asks_for_help(argv[1])) {
+    if (argc == 3 && strcmp(argv[2], "--options") == 0) {
+      print_options();
+      return PCCL_EXIT_OK;
+    }
     if (argc != 3) {
       print_help(stdout);
       return PCCL_EXIT_OK;
@@ -148,27 +193,5 @@ static int run_command(int argc, char **argv) {
       return run_tool(&tools[i], argc, argv);
     }
   }
-  fprintf(stderr, "polyccl: unknown command \"%s\" (see polyccl help)\n", argv[0]);
-  return PCCL_EXIT_INVALID;
-}
-
-/* A descriptor that the caller has closed must not become that of the next file. What is in its place can be neither
- * read nor written, so using it is the error that it should be. */
-static void fill_closed_descriptors(void) {
-  for (int fd = 0; fd <= 2; fd++) {
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) {
-      return;
-    }
-  }
-}
-
-int main(int argc, char **argv) {
-  fill_closed_descriptors();
-  int status = run_command(argc, argv);
-  bool lost = ferror(stdout) != 0;
-  if ((fflush(stdout) != 0 || lost) && status == PCCL_EXIT_OK) {
-    fprintf(stderr, "polyccl: standard output: cannot write: %s\n", strerror(errno));
-    status = PCCL_EXIT_FAILED;
-  }
-  return status;
+  return unknown_command(argv[0]);
 }

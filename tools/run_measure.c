@@ -1,0 +1,123 @@
+/* How long calls take: samples of batches, the median over the samples of the slowest rank. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "run_ranks.h"
+
+enum { MOST_BATCH = 200 };
+static const double wanted_seconds = 0.25; /* per size and placement, by the clock */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Spins with yields; ends when the communicator was aborted. */
+polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
+  uint32_t ranks = (uint32_t)polyccl_comm_count(comm), phase = atomic_load(&b->phase);
+  if (atomic_fetch_add(&b->arrived, 1) + 1 == ranks) {
+    atomic_store(&b->arrived, 0);
+    atomic_store(&b->phase, phase + 1);
+    return POLYCCL_SUCCESS;
+  }
+  bool crowded = (long)ranks > sysconf(_SC_NPROCESSORS_ONLN);
+  for (uint32_t spins = 1; atomic_load_explicit(&b->phase, memory_order_acquire) == phase; spins++) {
+    if (crowded || spins % 20000 == 0) {
+      sched_yield();
+    }
+    if (spins % 20000 == 0) {
+      PCCL_TRY(polyccl_comm_get_async_error(comm));
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* `id`: the plan; with a folder the placement, the library chooses the plan. */
+polyccl_result pccl_run_calls(polyccl_comm *comm, int id, const pccl_run_args *args, const pccl_run_buffers *b,
+                              size_t count, int times) {
+  for (int i = 0; i < times; i++) {
+    PCCL_TRY(args->folder != NULL
+                 ? pccl_run_call(comm, args->plan[id], b->input, b->output, count, args->dtype, args->op)
+                 : polyccl_run_plan(comm, id, b->input, b->output, count, args->dtype, args->op));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The slowest rank of each sample, the median of the samples. */
+double pccl_run_median(const pccl_run_board *b, int ranks) {
+  double slowest[PCCL_RUN_MAX_SAMPLES];
+  for (int s = 0; s < b->samples; s++) {
+    slowest[s] = 0;
+    for (int r = 0; r < ranks; r++) {
+      double t = b->sample[r * PCCL_RUN_MAX_SAMPLES + s];
+      slowest[s] = t > slowest[s] ? t : slowest[s];
+    }
+  }
+  qsort(slowest, (size_t)b->samples, sizeof *slowest, by_value);
+  return slowest[b->samples / 2];
+}
+
+/* Rank 0 decides how many calls make a sample and how many samples there are. */
+static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, const pccl_run_buffers *b,
+                                   size_t count) {
+  int trial = 5;
+  PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, j->args->warmup + 1));
+  PCCL_TRY(pccl_run_barrier(comm, j->board));
+  double start = now();
+  PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, trial));
+  double each = (now() - start) / trial;
+  if (polyccl_comm_user_rank(comm) == 0) {
+    double batch = each > 0 ? 0.001 / each : MOST_BATCH;
+    j->board->batch = batch < 1 || j->args->apart ? 1 : batch > MOST_BATCH ? MOST_BATCH : (int)batch;
+    double samples = wanted_seconds / (each * j->board->batch + 1e-9);
+    j->board->samples = samples < 5 ? 5 : samples > PCCL_RUN_MAX_SAMPLES ? PCCL_RUN_MAX_SAMPLES : (int)samples;
+    if (j->args->iterations > 0) {
+      j->board->batch = j->args->apart ? 1 : (j->args->iterations + PCCL_RUN_MAX_SAMPLES - 1) / PCCL_RUN_MAX_SAMPLES;
+      int wanted = j->args->iterations / j->board->batch;
+      j->board->samples = wanted > PCCL_RUN_MAX_SAMPLES ? PCCL_RUN_MAX_SAMPLES : wanted;
+    }
+  }
+  return pccl_run_barrier(comm, j->board);
+}
+
+/* All ranks go on at one time of the clock, since they leave a barrier microseconds apart. */
+static polyccl_result start_together(polyccl_comm *comm, pccl_run_board *b, double *start) {
+  enum { AHEAD_NS = 20000 };
+  PCCL_TRY(pccl_run_barrier(comm, b));
+  if (polyccl_comm_user_rank(comm) == 0) {
+    atomic_store(&b->start, (uint64_t)(now() * 1e9) + AHEAD_NS);
+  }
+  PCCL_TRY(pccl_run_barrier(comm, b));
+  double at = (double)atomic_load(&b->start) * 1e-9;
+  while ((*start = now()) < at) {
+  }
+  *start = at;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_run_measure(polyccl_comm *comm, pccl_run_job *j, int id, const pccl_run_buffers *b, size_t count) {
+  PCCL_TRY(plan_samples(comm, j, id, b, count));
+  double *mine = j->board->sample + (size_t)polyccl_comm_user_rank(comm) * PCCL_RUN_MAX_SAMPLES;
+  int batch = j->board->batch;
+  for (int s = 0; s < j->board->samples; s++) {
+    double start;
+    if (j->args->apart) {
+      PCCL_TRY(start_together(comm, j->board, &start));
+    } else {
+      PCCL_TRY(pccl_run_barrier(comm, j->board));
+      start = now();
+    }
+    PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, batch));
+    mine[s] = (now() - start) / batch;
+  }
+  return pccl_run_barrier(comm, j->board);
+}

@@ -1,0 +1,105 @@
+/* Whether this machine has the memory that a run needs: asked before anything is started, since a process that takes
+ * more than there is would be killed without a word, and perhaps another in its place. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "run_ranks.h"
+
+static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The number of a line "NAME:   123 kB" of /proc/meminfo in bytes; 0: no such line. */
+static uint64_t meminfo(const char *text, const char *name) {
+  const char *line = strstr(text, name);
+  unsigned long long kilobytes = 0;
+  return line != NULL && sscanf(line + strlen(name), ": %llu", &kilobytes) == 1 ? (uint64_t)kilobytes << 10 : 0;
+}
+
+static size_t read_text(const char *path, char *text, size_t room) {
+  FILE *file = fopen(path, "re");
+  size_t length = file != NULL ? fread(text, 1, room - 1, file) : 0;
+  if (file != NULL) {
+    fclose(file);
+  }
+  text[length] = '\0';
+  return length;
+}
+
+/* What the machine and this group of processes (a container) can give; UINT64_MAX: the kernel does not say. */
+static uint64_t available(void) {
+  static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+  char text[4096];
+  uint64_t bytes = UINT64_MAX;
+  if (read_text("/proc/meminfo", text, sizeof text) > 0 && strstr(text, "MemAvailable") != NULL) {
+    bytes = meminfo(text, "MemAvailable") + meminfo(text, "SwapFree");
+  }
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    uint64_t limit;
+    if (read_text(limits[i], text, sizeof text) > 0) {
+      text[strcspn(text, "\n")] = '\0';
+      bytes = pccl_parse_number(text, &limit) ? lesser(bytes, limit) : bytes;
+    }
+  }
+  return bytes;
+}
+
+static uint64_t limit_of(int resource) {
+  struct rlimit limit;
+  return getrlimit((__rlimit_resource_t)resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+             ? (uint64_t)limit.rlim_cur
+             : UINT64_MAX;
+}
+
+/* Buffers and scratch of one placement; false: more than 64 bits. `largest`: of a rank. */
+static bool needs(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t *largest, uint64_t *all) {
+  size_t bytes[2], element = polyccl_dtype_size(args->dtype);
+  if (!pccl_run_buffer_bytes(args, plan, count, bytes)) {
+    return false;
+  }
+  uint64_t stride = pccl_collective_stride(plan->chunks, count, element), buffers, scratch, rank_bytes;
+  *largest = *all = 0;
+  for (int rank = 0; rank < plan->ranks; rank++) {
+    if (__builtin_add_overflow((uint64_t)bytes[0], (uint64_t)bytes[1], &buffers) ||
+        __builtin_mul_overflow(stride * element, (uint64_t)plan->rank[rank].scratch, &scratch) ||
+        __builtin_add_overflow(buffers, scratch, &rank_bytes) || __builtin_add_overflow(*all, rank_bytes, all)) {
+      return false;
+    }
+    *largest = rank_bytes > *largest ? rank_bytes : *largest;
+  }
+  return true;
+}
+
+static polyccl_result too_much(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t bytes,
+                               uint64_t limit, const char *what) {
+  char wanted[32], had[32];
+  return pccl_fail(POLYCCL_ERROR_LIMIT, "a call of %zu elements of %s per block on %d ranks needs %s of memory, %s %s",
+                   count, polyccl_dtype_name(args->dtype), plan->ranks,
+                   bytes == UINT64_MAX ? "more than 16 EiB" : pccl_size_text(bytes, wanted, sizeof wanted),
+                   pccl_size_text(limit, had, sizeof had), what);
+}
+
+polyccl_result pccl_run_check_memory(const pccl_run_args *args, size_t count) {
+  uint64_t there = available();
+  uint64_t allowed = lesser(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)), resident = limit_of(RLIMIT_RSS);
+  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
+    const polyccl_plan *plan = args->plan[i];
+    uint64_t largest = UINT64_MAX, all = UINT64_MAX;
+    if (plan == NULL) {
+      continue;
+    }
+    bool counted = needs(args, plan, count, &largest, &all);
+    if (!counted || all > there) {
+      return too_much(args, plan, count, counted ? all : UINT64_MAX, there, "can be had");
+    }
+    uint64_t process = args->threads ? all : largest;
+    if (process > allowed) {
+      return too_much(args, plan, count, process, allowed, "is what a process may take (ulimit)");
+    }
+    if (all > resident) {
+      return too_much(args, plan, count, all, resident, "is what may be taken (ulimit -m)");
+    }
+  }
+  return POLYCCL_SUCCESS;
+}

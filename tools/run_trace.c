@@ -1,0 +1,96 @@
+/* polyccl run --trace: what every step of a call does. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "run_ranks.h"
+#include "runtime/call_trace.h"
+
+/* Events of a rank in a trace: pages that are not written cost nothing. */
+enum { MOST_EVENTS = 1 << 19, TRACED_CALLS = 9 };
+static const size_t trace_bytes = sizeof(pccl_call_trace) + MOST_EVENTS * sizeof(pccl_call_record);
+
+/* What the rank recorded: of the call just made, and of the quickest one so far. */
+typedef enum which { CURRENT = 0, QUICKEST } which;
+
+static pccl_call_trace *trace_of(const pccl_run_job *j, int rank, which w) {
+  return (pccl_call_trace *)(void *)(j->traces + (2 * (size_t)rank + w) * trace_bytes);
+}
+
+/* From the first rank's start to the last event, all ranks. */
+static uint64_t duration(const pccl_run_job *j, int ranks) {
+  uint64_t begin = UINT64_MAX, end = 0;
+  for (int rank = 0; rank < ranks; rank++) {
+    const pccl_call_trace *trace = trace_of(j, rank, CURRENT);
+    begin = trace->begin < begin ? trace->begin : begin;
+    for (size_t i = 0; i < trace->count; i++) {
+      end = trace->record[i].end > end ? trace->record[i].end : end;
+    }
+  }
+  return end > begin ? end - begin : 0;
+}
+
+/* A few more calls, all ranks together; the quickest stays, since whatever else the machine does only adds. */
+polyccl_result pccl_run_record(polyccl_comm *comm, pccl_run_job *j, int id, const pccl_run_buffers *b, size_t count) {
+  int rank = polyccl_comm_user_rank(comm);
+  pccl_call_trace *trace = trace_of(j, rank, CURRENT);
+  trace->capacity = MOST_EVENTS;
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < TRACED_CALLS; i++) {
+    PCCL_TRY(pccl_run_barrier(comm, j->board));
+    pccl_record_calls(comm, trace);
+    polyccl_result result = pccl_run_calls(comm, id, j->args, b, count, 1);
+    pccl_record_calls(comm, NULL);
+    PCCL_TRY(result);
+    PCCL_TRY(pccl_run_barrier(comm, j->board));
+    uint64_t now_took = duration(j, polyccl_comm_count(comm)); /* every rank finds the same */
+    if (now_took < least) {
+      least = now_took;
+      memcpy(trace_of(j, rank, QUICKEST), trace, sizeof *trace + trace->count * sizeof trace->record[0]);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* The plan whose call was recorded last: the placements take turns. */
+polyccl_result pccl_run_write_trace(const pccl_run_job *j) {
+  const pccl_run_args *args = j->args;
+  const polyccl_plan *plan = args->plan[1] != NULL ? args->plan[1] : args->plan[0];
+  uint64_t zero = UINT64_MAX;
+  for (int rank = 0; rank < plan->ranks; rank++) {
+    zero = trace_of(j, rank, QUICKEST)->begin < zero ? trace_of(j, rank, QUICKEST)->begin : zero;
+  }
+  polyccl_trace *trace;
+  PCCL_TRY(polyccl_trace_create(plan, "measured", &trace));
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int rank = 0; rank < plan->ranks && result == POLYCCL_SUCCESS; rank++) {
+    result = pccl_call_trace_add(trace_of(j, rank, QUICKEST), rank, zero, trace);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_trace_finish(trace);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = polyccl_trace_write(trace, args->trace);
+  }
+  polyccl_trace_destroy(trace);
+  return result;
+}
+
+/* Memory for the ranks' traces, which all processes share. */
+polyccl_result pccl_run_map_traces(pccl_run_job *j, int ranks) {
+  void *memory = mmap(NULL, 2 * (size_t)ranks * trace_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return pccl_fail_errno("no memory for the traces of %d ranks", ranks);
+  }
+  j->traces = memory;
+  return POLYCCL_SUCCESS;
+}
+
+void pccl_run_unmap_traces(pccl_run_job *j, int ranks) {
+  if (j->traces != NULL) {
+    munmap(j->traces, 2 * (size_t)ranks * trace_bytes);
+    j->traces = NULL;
+  }
+}
