@@ -27,7 +27,11 @@ typedef struct compile_args {
 } compile_args;
 
 static const char *const format_names[] = {
-    [POLYCCL_FORMAT_PLAN] = "plan", [POLYCCL_FORMAT_XML] = "xml", [POLYCCL_FORMAT_XML_AZURE] = "azure"};
+    [POLYCCL_FORMAT_PLAN] = "plan",
+    [POLYCCL_FORMAT_XML] = "xml",
+    [POLYCCL_FORMAT_XML_AZURE] = "azure",
+    [POLYCCL_FORMAT_XML_RCCL] = "rccl",
+};
 
 static int parse_format(const char *name, polyccl_format *format) {
   for (size_t i = 0; i < sizeof format_names / sizeof format_names[0]; i++) {
@@ -36,7 +40,7 @@ static int parse_format(const char *name, polyccl_format *format) {
       return PCCL_EXIT_OK;
     }
   }
-  return pccl_tool_usage("compile", "unknown format \"%s\" (known: plan, xml, azure)", name);
+  return pccl_tool_usage("compile", "unknown format \"%s\" (known: plan, xml, azure, rccl)", name);
 }
 
 static int parse_word(const char *option, const char *word, const char *const *words, int *number) {
@@ -147,6 +151,11 @@ static int parse(compile_args *args, int argc, char **argv) {
              : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
 }
 
+static void print_caveat(void *context, const char *text) {
+  (void)context;
+  fprintf(stderr, "polyccl compile: warning: %s\n", text);
+}
+
 static int write_out(const polyccl_plan *plan, const compile_args *args) {
   pccl_output output;
   int status = pccl_output_open(&output, "compile", args->output);
@@ -154,6 +163,9 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
     return status;
   }
   polyccl_result result = polyccl_plan_write(plan, args->format, output.file);
+  if (result == POLYCCL_SUCCESS) {
+    polyccl_plan_caveats(plan, args->format, print_caveat, NULL);
+  }
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 

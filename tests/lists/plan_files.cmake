@@ -7,3 +7,7 @@ if(TARGET polyccl_tool)
   add_test(NAME formats_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/formats_cli.sh $<TARGET_FILE:polyccl_tool>
                                     ${PROJECT_SOURCE_DIR})
 endif()
+
+# What executors of MSCCL XML make of written plans: a model of them, and the interpreter.
+polyccl_unit_test(xml_targets)
+target_sources(test_xml_targets PRIVATE interpreter/msccl.c interpreter/msccl_tag.c interpreter/interpreter.c interpreter/table.c)
