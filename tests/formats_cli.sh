@@ -47,7 +47,7 @@ for target in xml azure; do
   "$polyccl" verify "$folder/ring.xml" --target $target >"$folder/report"
   grep -q "fits the target $target: yes" "$folder/report"
 done
-fails "--target wants plan, xml or azure, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
+fails "--target wants plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
 
 # Sums in XML: each reduction waits for what it adds, though all add into one chunk.
 "$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"
@@ -77,6 +77,25 @@ for file in 8x16 flat; do
   channels=$(grep -o 'nchannels="[0-9]*"' "$folder/$file.xml" | grep -o '[0-9]*')
   [ "$channels" -le 32 ]
 done
+
+# For RCCL without fused steps; it takes 64 thread blocks.
+"$polyccl" compile "$plan" --format rccl -o "$folder/ring.rccl"
+[ -z "$(grep -E 'type="(rcs|rrc|rrs|rrcs|nop)"' "$folder/ring.rccl")" ]
+"$polyccl" run "$folder/ring.rccl" --size 3k --threads >/dev/null
+fails "thread blocks: 66; RCCL takes at most 64: compile with fewer instances" \
+  "$polyccl" compile "$source/algorithms/alltoall.lua" -p ranks=34 --format rccl
+
+# What an executor does not ask is said, on standard error, when the plan has been written.
+says() {
+  local message=$1
+  shift
+  "$@" 2>&1 >/dev/null | grep -qF -- "polyccl compile: warning: $message" || { echo "\"$message\" is not said"; exit 1; }
+}
+says "RCCL uses a plan for calls with any root, and this one is right for root 2 alone" \
+  "$polyccl" compile "$source/algorithms/broadcast_tree.lua" -p ranks=4 -p root=2 --format rccl
+says "a plan of 1 rank" "$polyccl" compile "$source/algorithms/allreduce_ring.lua" -p ranks=1 --format xml
+says "maxBytes is 6291456" "$polyccl" compile "$source/algorithms/allreduce_hierarchical.lua" -p nodes=2 -p gpus=3 --format xml
+[ -z "$("$polyccl" compile "$plan" --format azure 2>&1 >/dev/null)" ]
 
 # Plans come through pipes.
 "$polyccl" compile "$plan" --format xml | "$polyccl" run /dev/stdin --size 3k --threads >/dev/null

@@ -99,6 +99,11 @@ static int parse(compile_args *args, int argc, char **argv) {
              : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
 }
 
+static void print_caveat(void *context, const char *text) {
+  (void)context;
+  fprintf(stderr, "polyccl compile: warning: %s\n", text);
+}
+
 static int write_out(const polyccl_plan *plan, const compile_args *args) {
   pccl_output output;
   int status = pccl_output_open(&output, "compile", args->output);
@@ -106,6 +111,9 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
     return status;
   }
   polyccl_result result = polyccl_plan_write(plan, args->format, output.file);
+  if (result == POLYCCL_SUCCESS) {
+    polyccl_plan_caveats(plan, args->format, print_caveat, NULL);
+  }
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 

@@ -14,8 +14,11 @@
 const char *const pccl_alloc_words[] = {"private", "shared", NULL};
 const char *const pccl_order_words[] = {
     [POLYCCL_BATCH_MAJOR] = "batch-major", [POLYCCL_TASK_MAJOR] = "task-major", NULL};
-const char *const pccl_format_words[] = {
-    [POLYCCL_FORMAT_PLAN] = "plan", [POLYCCL_FORMAT_XML] = "xml", [POLYCCL_FORMAT_XML_AZURE] = "azure", NULL};
+const char *const pccl_format_words[] = {[POLYCCL_FORMAT_PLAN] = "plan",
+                                         [POLYCCL_FORMAT_XML] = "xml",
+                                         [POLYCCL_FORMAT_XML_AZURE] = "azure",
+                                         [POLYCCL_FORMAT_XML_RCCL] = "rccl",
+                                         NULL};
 const char *const pccl_schedule_words[] = {"hpds", "round-robin", "best", NULL};
 
 bool pccl_tool_number(const char *text, uint64_t min, uint64_t max, uint64_t *value) {

@@ -121,9 +121,10 @@ POLYCCL_API const char *polyccl_step_op_name(polyccl_step_op op); /* "send", "rc
 /* ---- formats ---- */
 
 typedef enum polyccl_format {
-  POLYCCL_FORMAT_PLAN = 0, /* docs/plan.md */
-  POLYCCL_FORMAT_XML,      /* MSCCL XML, the microsoft/msccl dialect */
-  POLYCCL_FORMAT_XML_AZURE /* MSCCL XML, the Azure executor's dialect */
+  POLYCCL_FORMAT_PLAN = 0,  /* docs/plan.md */
+  POLYCCL_FORMAT_XML,       /* MSCCL XML, the microsoft/msccl dialect */
+  POLYCCL_FORMAT_XML_AZURE, /* MSCCL XML, the Azure executor's dialect */
+  POLYCCL_FORMAT_XML_RCCL   /* the same dialect with what RCCL takes since ROCm 6.1: fused steps are split */
 } polyccl_format;
 
 /* `name` stands for the text in messages ("name:line: ..."); text need not end in 0. Reads both plan text and XML (told
@@ -134,6 +135,11 @@ POLYCCL_API polyccl_result polyccl_plan_parse(const char *name, const char *text
 POLYCCL_API polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan);
 /* Errors: a plan that does not fit the format's limits (the message names limit and remedy). */
 POLYCCL_API polyccl_result polyccl_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to);
+
+/* What those who run a plan written in `format` must know, and neither the file nor its executor says: calls `take`
+ * with a sentence each. Not at all for most plans. `plan` is right (polyccl_plan_verify()). */
+POLYCCL_API void polyccl_plan_caveats(const polyccl_plan *plan, polyccl_format format,
+                                      void (*take)(void *context, const char *text), void *context);
 
 /* ---- verifier ---- */
 

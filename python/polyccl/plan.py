@@ -6,7 +6,7 @@ from ctypes import POINTER, byref
 
 from ._library import Error, Memory, PlanData, VerifyReport, check, library
 
-_FORMATS = {"plan": 0, "xml": 1, "azure": 2}
+_FORMATS = {"plan": 0, "xml": 1, "azure": 2, "rccl": 3}
 
 Report = namedtuple("Report", "fifo_depth uneven identical channels max_tbs longest")
 Report.__doc__ = """What the verifier found: the least FIFO depth without deadlock; whether counts that the chunks do
@@ -58,7 +58,7 @@ class Plan:
         return self._write("plan")
 
     def xml(self, dialect="xml"):
-        """The plan as MSCCL XML: dialect "xml" (microsoft/msccl) or "azure" (the Azure executor)."""
+        """The plan as MSCCL XML: dialect "xml" (microsoft/msccl), "azure" (the Azure executor) or "rccl" (RCCL since ROCm 6.1)."""
         return self._write(dialect)
 
     def verify(self):

@@ -78,7 +78,8 @@ polyccl_result polyccl_plan_write(const polyccl_plan *plan, polyccl_format forma
   switch (format) {
     case POLYCCL_FORMAT_PLAN: PCCL_TRY(pccl_text_plan_write(plan, to)); break;
     case POLYCCL_FORMAT_XML:
-    case POLYCCL_FORMAT_XML_AZURE: PCCL_TRY(pccl_xml_plan_write(plan, format, to)); break;
+    case POLYCCL_FORMAT_XML_AZURE:
+    case POLYCCL_FORMAT_XML_RCCL: PCCL_TRY(pccl_xml_plan_write(plan, format, to)); break;
     default: return pccl_fail(POLYCCL_ERROR_INVALID, "unknown plan format number %d", (int)format);
   }
   return fflush(to) == 0 && ferror(to) == 0 ? POLYCCL_SUCCESS : pccl_fail_errno("cannot write the plan");

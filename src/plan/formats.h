@@ -13,7 +13,7 @@
 polyccl_result pccl_text_plan_read(const char *name, const char *text, size_t length, polyccl_plan **plan);
 polyccl_result pccl_text_plan_write(const polyccl_plan *plan, FILE *to);
 polyccl_result pccl_xml_plan_read(const char *name, const char *text, size_t length, polyccl_plan **plan);
-/* `format`: one of the two XML dialects. */
+/* `format`: one of the XML formats. */
 polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to);
 
 #endif

@@ -82,6 +82,10 @@ static polyccl_result set_shape(builder *b) {
   int unit_in, unit_out;
   pccl_collective_shape(&spec, &unit_in, &unit_out);
   int32_t blocks = unit_in > unit_out ? unit_in : unit_out;
+  bool rooted_blocks = head->collective == POLYCCL_GATHER || head->collective == POLYCCL_SCATTER;
+  if (rooted_blocks && (input > output ? input : output) == (int64_t)chunks * blocks) {
+    blocks = 1; /* as executors count for these; else the file counts the larger buffer */
+  }
   if (chunks % blocks != 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, xml->line),
                         "nchunksperloop=\"%d\" is not a multiple of the %d blocks of %s on %d ranks", chunks, blocks,

@@ -9,56 +9,95 @@
 
 #define BIT(collective) (1u << POLYCCL_##collective)
 
-/* The figures are those of the executors' sources: array sizes, and the widths of the fields that keep a number. */
+/* The figures are those of the executors' sources: array sizes, and the widths of the fields that keep a number. The
+ * parsers refuse a file once 4096 elements are kept, before they see its end. A chain of more reductions than `chained`
+ * is written beyond the end of an array. */
 static const pccl_xml_target targets[] = {
-    {
-        .word = "xml",
-        .format = POLYCCL_FORMAT_XML,
-        .name = "microsoft/msccl",
-        .reduce_scatter = "reduce_scatter",
-        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
-                       BIT(REDUCE) | BIT(CUSTOM),
-        .ranks = 1024,
-        .tbs = 216,
-        .steps = 256,
-        .elements = 4096,
-        .count = 71,
-        .channels = 32,
-        .peers = 32,
-        .awaited_tb = 128,
-        .chunks = 32767,
-        .name_bytes = 255,
-        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
-    },
-    {
-        .word = "azure",
-        .format = POLYCCL_FORMAT_XML_AZURE,
-        .name = "the Azure executor",
-        .reduce_scatter = "reducescatter",
-        .place_flags = true,
-        .no_limit_is_zero = true,
-        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
-                       BIT(REDUCE) | BIT(GATHER) | BIT(SCATTER),
-        .ranks = 1024,
-        .tbs = 1024,
-        .steps = 64,
-        .elements = 4096,
-        .count = 71,
-        .channels = 32,
-        .peers = 32,
-        .awaited_tb = 128,
-        .chunks = 32767,
-        .name_bytes = 255,
-        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
-    },
+    [POLYCCL_FORMAT_XML] =
+        {
+            .word = "xml",
+            .format = POLYCCL_FORMAT_XML,
+            .name = "microsoft/msccl",
+            .reduce_scatter = "reduce_scatter",
+            .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                           BIT(REDUCE) | BIT(CUSTOM),
+            .ranks = 1024,
+            .tbs = 216,
+            .steps = 256,
+            .elements = 4095,
+            .count = 71,
+            .channels = 32,
+            .peers = 32,
+            .awaited_tb = 128,
+            .chained = 16,
+            .chunks = 32767,
+            .name_bytes = 255,
+            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
+        },
+    [POLYCCL_FORMAT_XML_AZURE] =
+        {
+            .word = "azure",
+            .format = POLYCCL_FORMAT_XML_AZURE,
+            .name = "the Azure executor",
+            .reduce_scatter = "reducescatter",
+            .place_flags = true,
+            .no_limit_is_zero = true,
+            .collectives =
+                BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) | BIT(REDUCE),
+            .ranks = 1024,
+            .tbs = 1024,
+            .steps = 64,
+            .elements = 4095,
+            .count = 71,
+            .channels = 32,
+            .peers = 32,
+            .awaited_tb = 128,
+            .chained = 16,
+            .chunks = 32767,
+            .name_bytes = 255,
+            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
+        },
+    [POLYCCL_FORMAT_XML_RCCL] =
+        {
+            .word = "rccl",
+            .format = POLYCCL_FORMAT_XML_RCCL,
+            .name = "RCCL",
+            .reduce_scatter = "reducescatter",
+            .place_flags = true,
+            .no_limit_is_zero = true,
+            .splits_fused = true,
+            .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                           BIT(REDUCE) | BIT(GATHER) | BIT(SCATTER),
+            .ranks = 1024,
+            .tbs = 64,
+            .steps = 64,
+            .elements = 4095,
+            .count = 71,
+            .channels = 64,
+            .peers = 32,
+            .awaited_tb = 64,
+            .chained = 16,
+            .chunks = 32767,
+            .name_bytes = 255,
+            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 16384, [POLYCCL_LL128] = 50176},
+        },
 };
 
 const pccl_xml_target *pccl_xml_target_at(size_t index) {
-  return index < sizeof targets / sizeof targets[0] ? &targets[index] : NULL;
+  size_t first = POLYCCL_FORMAT_XML, all = sizeof targets / sizeof targets[0];
+  return index < all - first ? &targets[first + index] : NULL;
 }
 
-const pccl_xml_target *pccl_xml_target_of(polyccl_format format) {
-  return &targets[format == POLYCCL_FORMAT_XML_AZURE ? 1 : 0];
+const pccl_xml_target *pccl_xml_target_of(polyccl_format format) { return &targets[format]; }
+
+int32_t pccl_xml_chunks_per_loop(const polyccl_plan *plan) {
+  int32_t input, output;
+  polyccl_plan_shape(plan, 0, &input, &output);
+  bool per_block = plan->collective == POLYCCL_GATHER || plan->collective == POLYCCL_SCATTER;
+  return (input > output) == !per_block ? input : output;
 }
 
 bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait) {
@@ -128,16 +167,26 @@ static polyccl_result check_connections(const place *at, const polyccl_thread_bl
   return POLYCCL_SUCCESS;
 }
 
+polyccl_result pccl_xml_check_waits(const polyccl_plan *plan, int32_t t, int32_t s) {
+  const polyccl_thread_block *tb = &plan->tb[t];
+  const polyccl_step *step = &plan->step[tb->step + s];
+  const polyccl_plan_rank *rank = &plan->rank[tb->rank];
+  for (int32_t i = 0; i < step->waits; i++) {
+    polyccl_wait wait = plan->wait[step->wait + i];
+    if (wait.tb >= rank->tbs || wait.step >= plan->tb[rank->tb + wait.tb].steps) {
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(plan, step),
+                          "rank %d thread block %d step %d waits for thread block %d step %d, which does not exist",
+                          tb->rank, t - rank->tb, s, wait.tb, wait.step);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result check_waits(const place *at, const polyccl_thread_block *tb, int32_t s) {
   const polyccl_step *step = &at->plan->step[tb->step + s];
-  const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
+  PCCL_TRY(pccl_xml_check_waits(at->plan, (int32_t)(tb - at->plan->tb), s));
   for (int32_t i = 0; i < step->waits; i++) {
     polyccl_wait wait = at->plan->wait[step->wait + i];
-    if (wait.tb >= rank->tbs || wait.step >= at->plan->tb[rank->tb + wait.tb].steps) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(at->plan, step),
-                          "rank %d thread block %d step %d waits for thread block %d step %d, which does not exist",
-                          at->rank, at->tb, s, wait.tb, wait.step);
-    }
     if (wait.tb >= at->target->awaited_tb) {
       return step_over(at, step, "number of the thread block waited for", wait.tb, at->target->awaited_tb - 1, fewer);
     }
@@ -171,9 +220,10 @@ static polyccl_result check_tb(const place *at, const polyccl_thread_block *tb, 
   }
   if (steps > at->target->steps) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "rank %d thread block %d: steps, counting one per wait: %lld; %s takes at most %d: compile with "
+                     "rank %d thread block %d: steps, counting one per wait%s: %lld; %s takes at most %d: compile with "
                      "more channels, or keep the plan format",
-                     at->rank, at->tb, (long long)steps, at->target->name, at->target->steps);
+                     at->rank, at->tb, at->target->splits_fused ? " and each part of a fused step" : "",
+                     (long long)steps, at->target->name, at->target->steps);
   }
   *elements += 1 + steps;
   return POLYCCL_SUCCESS;
@@ -208,7 +258,7 @@ static polyccl_result check_peers(const place *at, int32_t *peers) {
 
 static polyccl_result check_rank(const place *at, int32_t *peers) {
   const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
-  int64_t elements = 1 + at->plan->ranks;
+  int64_t elements = 1 + at->plan->ranks + (rank->tbs == 0 ? 1 : 0); /* the idle thread block that is written */
   int32_t most = rank->input > rank->output ? rank->input : rank->output;
   most = rank->scratch > most ? rank->scratch : most;
   if (most > at->target->chunks) {
@@ -229,7 +279,7 @@ static polyccl_result check_rank(const place *at, int32_t *peers) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_whole(const pccl_xml_target *target, const polyccl_plan *plan) {
+polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const polyccl_plan *plan) {
   const char *collective = polyccl_collective_name(plan->collective);
   if ((target->collectives >> plan->collective & 1) == 0) {
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "%s has no %s: keep the plan format", target->name, collective);
@@ -253,6 +303,10 @@ static polyccl_result check_whole(const pccl_xml_target *target, const polyccl_p
     return pccl_fail(POLYCCL_ERROR_LIMIT, "bytes in the plan's name: %zu; %s takes at most %d: give it a shorter name",
                      strlen(plan->name), target->name, target->name_bytes);
   }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_depth(const pccl_xml_target *target, const polyccl_plan *plan) {
   int32_t depth = target->depth[plan->protocol], needed = plan->fifo_depth;
   if ((needed == 0 || needed > depth) && pccl_plan_min_depth(plan, &needed) == POLYCCL_ERROR_MEMORY) {
     return POLYCCL_ERROR_MEMORY; /* what a plan says may be more than it needs; whether it is right is not asked here */
@@ -267,7 +321,7 @@ static polyccl_result check_whole(const pccl_xml_target *target, const polyccl_p
 }
 
 polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan) {
-  PCCL_TRY(check_whole(target, plan));
+  PCCL_TRY(check_depth(target, plan));
   int32_t *peers = pccl_array(2 * (size_t)target->channels, sizeof *peers);
   if (peers == NULL) {
     return pccl_no_memory("writing a plan");

@@ -1,5 +1,6 @@
 /* Writes MSCCL XML. A step with several waits becomes nops before it, one each; in place the one memory is called by
- * one name, as the public tools do. */
+ * one name, as the public tools do. The plan's own nops and what the target has no word for are gone by then
+ * (xml_lower.h). */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,13 +9,15 @@
 #include "plan/formats.h"
 #include "plan/out.h"
 #include "plan/plan.h"
+#include "plan/xml_lower.h"
+#include "plan/xml_pieces.h"
 #include "plan/xml_target.h"
 
 typedef struct writer {
   const polyccl_plan *plan;
   const pccl_xml_target *target;
   int32_t *element; /* [steps]: the step's number in its thread block's XML */
-  bool *awaited;    /* [steps] */
+  bool *awaited;    /* [steps]: waited for, or the end of a chain of reductions */
   pccl_out out;
 } writer;
 
@@ -54,7 +57,7 @@ static void write_redops(writer *w, uint32_t redops) {
 static polyccl_result write_algo(writer *w) {
   const polyccl_plan *plan = w->plan;
   pccl_text name = {0};
-  int32_t channels = 1, input, output;
+  int32_t channels = 1;
   pccl_escape_xml(&name, plan->name != NULL ? plan->name : "");
   if (name.failed) {
     pccl_text_free(&name);
@@ -63,12 +66,11 @@ static polyccl_result write_algo(writer *w) {
   for (size_t i = 0; i < plan->connections; i++) {
     channels = plan->connection[i].channel >= channels ? plan->connection[i].channel + 1 : channels;
   }
-  polyccl_plan_shape(plan, 0, &input, &output);
   put(w, "<algo");
   attribute(w, "name", name.data != NULL ? name.data : "");
   attribute(w, "proto", polyccl_protocol_name(plan->protocol));
   number(w, "nchannels", channels);
-  number(w, "nchunksperloop", input > output ? input : output);
+  number(w, "nchunksperloop", pccl_xml_chunks_per_loop(plan));
   number(w, "ngpus", plan->ranks);
   attribute(w, "coll",
             plan->collective == POLYCCL_REDUCE_SCATTER ? w->target->reduce_scatter
@@ -114,14 +116,6 @@ static void write_element(writer *w, int32_t number_in_tb, const polyccl_step *s
   put(w, "/>\n");
 }
 
-/* Executors run successive reductions into one place as one, at the last one's count; a step that others wait for
- * ends such a run, so where the counts differ this one is marked as if it were. */
-static bool ends_chain(const writer *w, const polyccl_thread_block *tb, int32_t s) {
-  const polyccl_step *step = &w->plan->step[tb->step + s];
-  return s + 1 < tb->steps && step->op == POLYCCL_STEP_REDUCE && step[1].op == POLYCCL_STEP_REDUCE &&
-         step[0].count != step[1].count;
-}
-
 /* A side that the op does not use is written as the side that it uses, which every executor takes. */
 static polyccl_step both_sides(const writer *w, int32_t rank, const polyccl_step *from) {
   polyccl_step step = *from;
@@ -157,8 +151,8 @@ static void write_step(writer *w, const polyccl_thread_block *tb, int32_t s) {
       last = written;
     }
   }
-  polyccl_step full = step->op == POLYCCL_STEP_NOP ? nop : both_sides(w, tb->rank, step);
-  write_element(w, w->element[tb->step + s], &full, last, w->awaited[tb->step + s] || ends_chain(w, tb, s));
+  polyccl_step full = both_sides(w, tb->rank, step);
+  write_element(w, w->element[tb->step + s], &full, last, w->awaited[tb->step + s]);
 }
 
 static void write_tb(writer *w, int32_t id, const polyccl_thread_block *tb) {
@@ -196,6 +190,10 @@ static void write_gpu(writer *w, int32_t r) {
   for (int32_t t = 0; t < rank->tbs; t++) {
     write_tb(w, t, &w->plan->tb[rank->tb + t]);
   }
+  if (rank->tbs ==
+      0) { /* executors launch a grid of as many thread blocks as stand here, and a grid of 0 is an error */
+    put(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
+  }
   put(w, "  </gpu>\n");
 }
 
@@ -220,6 +218,22 @@ static void number_elements(writer *w) {
   }
 }
 
+/* Executors run successive reductions of one thread block into one place as one, at the last one's count; a step that
+ * others wait for ends such a chain. It has to end before counts change, and before it is longer than they keep. */
+static void end_chains(writer *w, const polyccl_thread_block *tb) {
+  int32_t length = 1;
+  for (int32_t s = tb->step; s + 1 < tb->step + tb->steps; s++) {
+    polyccl_step a = both_sides(w, tb->rank, &w->plan->step[s]), b = both_sides(w, tb->rank, &w->plan->step[s + 1]);
+    bool chained = a.op == POLYCCL_STEP_REDUCE && b.op == POLYCCL_STEP_REDUCE && !w->awaited[s] &&
+                   a.dst_buf == b.dst_buf && a.dst == b.dst && a.src_buf == b.src_buf;
+    if (chained && (a.count != b.count || length == w->target->chained)) {
+      w->awaited[s] = true;
+      chained = false;
+    }
+    length = chained ? length + 1 : 1;
+  }
+}
+
 static polyccl_result write_all(writer *w) {
   const polyccl_plan *plan = w->plan;
   w->element = pccl_array(plan->steps, sizeof *w->element);
@@ -228,6 +242,9 @@ static polyccl_result write_all(writer *w) {
     return pccl_no_memory("writing a plan");
   }
   number_elements(w);
+  for (size_t t = 0; t < plan->tbs; t++) {
+    end_chains(w, &plan->tb[t]);
+  }
   PCCL_TRY(write_algo(w));
   for (int32_t r = 0; r < plan->ranks; r++) {
     write_gpu(w, r);
@@ -237,9 +254,7 @@ static polyccl_result write_all(writer *w) {
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to) {
-  const pccl_xml_target *target = pccl_xml_target_of(format);
-  PCCL_TRY(pccl_xml_target_check(target, plan));
+static polyccl_result write_fitting(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
   writer *w = malloc(sizeof *w);
   if (w == NULL) {
     return pccl_no_memory("writing a plan");
@@ -254,5 +269,35 @@ polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format form
   free(w->element);
   free(w->awaited);
   free(w);
+  return result;
+}
+
+/* A plan that is safe up to a size is written for sizes up to it. */
+static polyccl_result write_safe(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
+  polyccl_plan limited = *plan;
+  uint64_t bytes;
+  PCCL_TRY(pccl_xml_target_check(target, plan));
+  PCCL_TRY(pccl_xml_safe_bytes(target, plan, &bytes));
+  if (plan->min_bytes > bytes) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the plan is meant for %llu bytes and more; above %llu bytes %s sends steps of several chunks in "
+                     "more messages than the %d that fit in its slots with %s: use protocol LL or LL128, or split the "
+                     "references",
+                     (unsigned long long)plan->min_bytes, (unsigned long long)bytes, target->name,
+                     target->depth[plan->protocol], polyccl_protocol_name(plan->protocol));
+  }
+  if (bytes != UINT64_MAX && (plan->max_bytes == 0 || plan->max_bytes > bytes)) {
+    limited.max_bytes = bytes;
+  }
+  return write_fitting(target, &limited, to);
+}
+
+polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to) {
+  const pccl_xml_target *target = pccl_xml_target_of(format);
+  polyccl_plan *lowered;
+  PCCL_TRY(pccl_xml_target_check_kind(target, plan));
+  PCCL_TRY(pccl_xml_lower(target, plan, &lowered));
+  polyccl_result result = write_safe(target, lowered != NULL ? lowered : plan, to);
+  polyccl_plan_destroy(lowered);
   return result;
 }

@@ -3,8 +3,9 @@
  *
  * A step becomes up to three nodes of its rank: the receive, the computation (a reduction or a local copy), the send;
  * ids are 3 x (the step's number in its rank) + 0, 1, 2. Each depends on the one before in its step; the first depends
- * on the last node of the thread block's step before and of every step it waits on. A message's tag is its number among
- * those from the same rank to the same rank, counted over all channels. What the format has no word for is left out:
+ * on the last node of the thread block's step before and of every step it waits on, each named once (a reader strikes
+ * out one of two equal dependencies and waits for ever for the other). A message's tag is its number among those from
+ * the same rank to the same rank, counted over all channels. What the format has no word for is left out:
  * credit, micro-batches (a message is whole), thread blocks (but for the order they give). */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,9 @@
 #include "plan/plan.h"
 
 enum { PART_RECV = 0, PART_COMPUTE, PART_SEND, PARTS, MOST_ATTRIBUTES = 6, NAME = 96 };
+
+/* Tags are written as int32. */
+#define PCCL_CHAKRA_MAX_MESSAGES ((uint64_t)INT32_MAX + 1)
 
 typedef struct chakra_writer {
   const polyccl_plan *plan;
@@ -56,8 +60,8 @@ static polyccl_result first_tags(const polyccl_plan *plan, const uint32_t *sends
     }
     first[c] = (uint32_t)*next;
     *next += sends[c];
-    if (*next > UINT32_MAX) {
-      result = pccl_fail(POLYCCL_ERROR_LIMIT, "more than 2^32 messages from rank %d to %d", connection->src,
+    if (*next > PCCL_CHAKRA_MAX_MESSAGES) {
+      result = pccl_fail(POLYCCL_ERROR_LIMIT, "more than 2^31 messages from rank %d to %d", connection->src,
                          connection->dst);
     }
   }
@@ -131,10 +135,17 @@ static Chakra__Attribute *add_attribute(chakra_node *n, char *name) {
   return n->pointer[at];
 }
 
-static void add_u32(chakra_node *n, char *name, uint32_t value) {
+/* The types are those that the feeder of mlcommons/chakra reads; ASTRA-sim's converts any integer. */
+static void add_i32(chakra_node *n, char *name, int32_t value) {
   Chakra__Attribute *a = add_attribute(n, name);
-  a->value_case = CHAKRA__ATTRIBUTE__VALUE_UINT32_VAL;
-  a->uint32_val = value;
+  a->value_case = CHAKRA__ATTRIBUTE__VALUE_INT32_VAL;
+  a->int32_val = value;
+}
+
+static void add_i64(chakra_node *n, char *name, uint64_t value) {
+  Chakra__Attribute *a = add_attribute(n, name);
+  a->value_case = CHAKRA__ATTRIBUTE__VALUE_INT64_VAL;
+  a->int64_val = (int64_t)value;
 }
 
 static void add_u64(chakra_node *n, char *name, uint64_t value) {
@@ -157,17 +168,17 @@ static void start_node(chakra_node *n, uint64_t id, Chakra__NodeType type) {
 static void fill_message(chakra_writer *w, chakra_node *n, int32_t index, bool sends) {
   const polyccl_step *step = &w->plan->step[index];
   const polyccl_connection *c = &w->plan->connection[sends ? step->send : step->recv];
-  add_u64(n, "comm_size", payload(w, step->count));
-  add_u32(n, "comm_src", (uint32_t)c->src);
-  add_u32(n, "comm_dst", (uint32_t)c->dst);
-  add_u32(n, "comm_tag", w->tag[2 * (size_t)index + sends]);
+  add_i64(n, "comm_size", payload(w, step->count));
+  add_i32(n, "comm_src", c->src);
+  add_i32(n, "comm_dst", c->dst);
+  add_i32(n, "comm_tag", (int32_t)w->tag[2 * (size_t)index + sends]);
 }
 
 /* Operations on elements of 4 bytes; bytes read and written. */
 static void fill_computation(chakra_writer *w, chakra_node *n, const polyccl_step *step) {
   uint64_t bytes = step->op == POLYCCL_STEP_NOP ? 0 : payload(w, step->count);
   bool reduces = pccl_ops[step->op].reduces;
-  add_u64(n, "num_ops", reduces ? (bytes + 3) / 4 : 1);
+  add_i64(n, "num_ops", reduces ? (bytes + 3) / 4 : 1);
   add_u64(n, "tensor_size", (reduces ? 3 : 2) * bytes);
 }
 
@@ -189,6 +200,22 @@ static uint64_t last_node(const chakra_writer *w, const polyccl_plan_rank *rank,
   return (uint64_t)(step - first) * PARTS + (uint64_t)part;
 }
 
+static int compare_ids(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void drop_equal_deps(chakra_writer *w) {
+  size_t kept = 0;
+  qsort(w->deps.data, w->deps.len, sizeof *w->deps.data, compare_ids);
+  for (size_t i = 0; i < w->deps.len; i++) {
+    if (kept == 0 || w->deps.data[i] != w->deps.data[kept - 1]) {
+      w->deps.data[kept++] = w->deps.data[i];
+    }
+  }
+  w->deps.len = kept;
+}
+
 static polyccl_result find_deps(chakra_writer *w, const polyccl_plan_rank *rank, const polyccl_thread_block *tb,
                                 int32_t index) {
   const polyccl_step *step = &w->plan->step[index];
@@ -198,7 +225,13 @@ static polyccl_result find_deps(chakra_writer *w, const polyccl_plan_rank *rank,
     const polyccl_thread_block *on = &w->plan->tb[rank->tb + w->plan->wait[i].tb];
     kept = pccl_vec_push(&w->deps, last_node(w, rank, on->step + w->plan->wait[i].step));
   }
-  return kept ? POLYCCL_SUCCESS : pccl_no_memory("a trace");
+  if (!kept) {
+    return pccl_no_memory("a trace");
+  }
+  if (w->deps.len > 1) {
+    drop_equal_deps(w);
+  }
+  return POLYCCL_SUCCESS;
 }
 
 static polyccl_result write_step(chakra_writer *w, const polyccl_plan_rank *rank, int32_t t, int32_t index) {
@@ -300,6 +333,18 @@ static polyccl_result check_order(const polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
+/* Sizes are written as int64; tensor_size is up to three times a message. */
+static polyccl_result check_sizes(const chakra_writer *w) {
+  for (size_t i = 0; i < w->plan->steps; i++) {
+    unsigned __int128 product = (unsigned __int128)w->bytes * (uint64_t)w->plan->step[i].count;
+    if (product / w->chunks > INT64_MAX / 3 - 1) {
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "a message of %d of %llu chunks of %llu bytes is too large for a trace",
+                       w->plan->step[i].count, (unsigned long long)w->chunks, (unsigned long long)w->bytes);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result polyccl_plan_write_chakra(const polyccl_plan *plan, uint64_t bytes, const char *prefix) {
   PCCL_TRY(check_order(plan));
   if (bytes == 0 || prefix == NULL || *prefix == '\0') {
@@ -308,6 +353,7 @@ polyccl_result polyccl_plan_write_chakra(const polyccl_plan *plan, uint64_t byte
   int32_t input, output;
   polyccl_plan_shape(plan, 0, &input, &output);
   chakra_writer w = {.plan = plan, .bytes = bytes, .chunks = (uint64_t)(input > output ? input : output)};
+  PCCL_TRY(check_sizes(&w));
   polyccl_result result = number_messages(&w);
   if (result == POLYCCL_SUCCESS) {
     result = write_files(&w, prefix);

@@ -74,6 +74,7 @@ static int fuzz_plan(const uint8_t *data, size_t size) {
   if (polyccl_plan_verify(plan, NULL) == POLYCCL_SUCCESS) {
     fuzz_xml_trip(plan, POLYCCL_FORMAT_XML);
     fuzz_xml_trip(plan, POLYCCL_FORMAT_XML_AZURE);
+    fuzz_xml_trip(plan, POLYCCL_FORMAT_XML_RCCL);
     fuzz_lift(plan);
   }
   polyccl_plan_destroy(plan);

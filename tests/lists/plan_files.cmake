@@ -10,3 +10,7 @@ if(TARGET polyccl_tool)
                                   ${PROJECT_SOURCE_DIR})
   set_tests_properties(kinds_cli PROPERTIES TIMEOUT 120)
 endif()
+
+# What executors of MSCCL XML make of written plans: a model of them, and the interpreter.
+polyccl_unit_test(xml_targets)
+target_sources(test_xml_targets PRIVATE interpreter/msccl.c interpreter/msccl_tag.c interpreter/interpreter.c interpreter/table.c)

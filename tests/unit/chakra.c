@@ -1,5 +1,7 @@
-/* Chakra traces, read back by a decoder of its own that knows the protocol buffers' wire format and the schema's field
- * numbers only: every message has its two ends with equal sizes, and the nodes of all ranks can run to the end. */
+/* Chakra traces, read back by a decoder of its own that knows the protocol buffers' wire format, the schema's field
+ * numbers, and which field of an attribute the public feeder reads: it would take 0 for any other, so any other is an
+ * error here, as is an attribute that is missing, is there twice or does not belong to its node. Every message has its
+ * two ends with equal sizes; the nodes of all ranks can run to the end in the manner of that feeder. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +21,9 @@
 enum { COMP = 4, SEND = 5, RECV = 6, MOST_NODES = 4096, MOST_DEPS = 16, MOST_RANKS = 16 };
 
 typedef struct node {
-  uint64_t id, type, deps[MOST_DEPS], size, src, dst, tag, ops, touched;
-  int dep_count, cpu;
+  uint64_t id, type, deps[MOST_DEPS], size, src, dst, tag, ops, touched, cpu;
+  unsigned seen; /* bit set of known[] */
+  int dep_count;
   char name[96];
   bool done;
 } node;
@@ -55,43 +58,69 @@ static void copy_text(reader text, char *to, size_t room) {
   to[text.end - text.at] = '\0';
 }
 
-/* Fields of an attribute: name 1, uint32 11, uint64 13, bool 27. */
+/* What the feeder reads: the attribute's name, the field of its value, the nodes that need it. */
+enum { INT32 = 7, INT64 = 9, UINT64 = 13, BOOL = 27 };
+
+typedef struct known_attribute {
+  const char *name;
+  uint64_t field;
+  bool computes, communicates;
+  size_t to; /* in node */
+} known_attribute;
+
+static const known_attribute known[] = {
+    {"is_cpu_op", BOOL, true, true, offsetof(node, cpu)},
+    {"num_ops", INT64, true, false, offsetof(node, ops)},
+    {"tensor_size", UINT64, true, false, offsetof(node, touched)},
+    {"comm_size", INT64, false, true, offsetof(node, size)},
+    {"comm_src", INT32, false, true, offsetof(node, src)},
+    {"comm_dst", INT32, false, true, offsetof(node, dst)},
+    {"comm_tag", INT32, false, true, offsetof(node, tag)},
+};
+
+enum { KNOWN = sizeof known / sizeof known[0] };
+
 static void read_attribute(reader r, node *n) {
   char name[32] = "";
-  uint64_t value = UINT64_MAX;
+  uint64_t value = 0, field = 0;
   while (r.at < r.end) {
     uint64_t key = varint(&r);
     if (key == (1 << 3 | 2)) {
       copy_text(part(&r), name, sizeof name);
     } else {
-      bool u64 = strcmp(name, "comm_size") == 0 || strcmp(name, "num_ops") == 0 || strcmp(name, "tensor_size") == 0;
-      assert_int_equal(key >> 3, strcmp(name, "is_cpu_op") == 0 ? 27 : u64 ? 13 : 11);
       assert_int_equal(key & 7, 0);
+      assert_int_equal(field, 0); /* one value */
+      field = key >> 3;
       value = varint(&r);
     }
   }
-  assert_true(value != UINT64_MAX);
-  const struct {
-    const char *name;
-    uint64_t *to;
-  } known[] = {{"comm_size", &n->size}, {"comm_src", &n->src}, {"comm_dst", &n->dst},
-               {"comm_tag", &n->tag},   {"num_ops", &n->ops},  {"tensor_size", &n->touched}};
-  if (strcmp(name, "is_cpu_op") == 0) {
-    n->cpu = (int)value;
-    return;
-  }
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+  for (size_t i = 0; i < KNOWN; i++) {
     if (strcmp(name, known[i].name) == 0) {
-      *known[i].to = value;
+      assert_int_equal(field, known[i].field);
+      assert_int_equal(n->seen >> i & 1, 0);
+      assert_true(value <= (uint64_t)(field == INT32 ? INT32_MAX : field == BOOL ? 1 : INT64_MAX));
+      n->seen |= 1u << i;
+      memcpy((char *)n + known[i].to, &value, sizeof value);
       return;
     }
   }
   fail_msg("unknown attribute \"%s\"", name);
 }
 
+static void check_attributes(const node *n) {
+  bool communicates = n->type == SEND || n->type == RECV;
+  for (size_t i = 0; i < KNOWN; i++) {
+    bool wanted = communicates ? known[i].communicates : known[i].computes;
+    if ((n->seen >> i & 1) != wanted) {
+      fail_msg("node %s: attribute %s is %s", n->name, known[i].name, wanted ? "missing" : "not of its type");
+    }
+  }
+  assert_int_equal(n->cpu, 0);
+}
+
 /* Fields of a node: id 1, name 2, type 3, data_deps 5 (packed), attr 10. */
 static node read_node(reader r) {
-  node n = {.cpu = -1};
+  node n = {0};
   while (r.at < r.end) {
     uint64_t key = varint(&r);
     switch (key) {
@@ -108,7 +137,12 @@ static node read_node(reader r) {
       default: fail_msg("unknown field %" PRIu64, key);
     }
   }
-  assert_int_equal(n.cpu, 0);
+  check_attributes(&n);
+  for (int d = 0; d < n.dep_count; d++) { /* the feeder strikes out one of two equal ones and waits for the other */
+    for (int e = 0; e < d; e++) {
+      assert_true(n.deps[d] != n.deps[e]);
+    }
+  }
   return n;
 }
 
@@ -192,19 +226,17 @@ static void run_to_the_end(const traces *t) {
   assert_int_equal(left, 0);
 }
 
-static uint64_t export_and_check(const char *program, const char *ranks, uint64_t bytes, int *sends) {
-  char path[512], prefix[64], file[128];
-  snprintf(path, sizeof path, POLYCCL_SOURCE_DIR "/algorithms/%s", program);
+typedef struct totals {
+  uint64_t carried, ops; /* bytes sent, operations */
+  int sends, computations;
+} totals;
+
+static totals export_and_check(const polyccl_plan *plan, uint64_t bytes) {
+  char prefix[64], file[128];
   snprintf(prefix, sizeof prefix, "chakra_test_%ld", (long)getpid());
-  polyccl_param param = {"ranks", ranks};
-  polyccl_program *built = NULL;
-  polyccl_plan *plan = NULL;
-  assert_int_equal(polyccl_program_load(path, &param, 1, &built), POLYCCL_SUCCESS);
-  assert_int_equal(polyccl_compile(built, NULL, &plan), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_plan_write_chakra(plan, bytes, prefix), POLYCCL_SUCCESS);
   traces t = {.ranks = plan->ranks};
-  uint64_t carried = 0;
-  *sends = 0;
+  totals sum = {0};
   for (int r = 0; r < t.ranks; r++) {
     t.nodes[r] = calloc(MOST_NODES, sizeof *t.nodes[r]);
     snprintf(file, sizeof file, "%s.%d.et", prefix, r);
@@ -220,10 +252,13 @@ static uint64_t export_and_check(const char *program, const char *ranks, uint64_
         assert_int_equal(n->type == SEND ? n->src : n->dst, r);
         assert_int_equal(other_end(&t, n)->size, n->size);
         assert_true(n->size > 0);
-        carried += n->type == SEND ? n->size : 0;
-        *sends += n->type == SEND;
+        sum.carried += n->type == SEND ? n->size : 0;
+        sum.sends += n->type == SEND;
       } else {
         assert_int_equal(n->type, COMP);
+        assert_true(n->ops > 0);
+        sum.ops += n->ops;
+        sum.computations++;
       }
     }
   }
@@ -231,21 +266,51 @@ static uint64_t export_and_check(const char *program, const char *ranks, uint64_
   for (int r = 0; r < t.ranks; r++) {
     free(t.nodes[r]);
   }
+  return sum;
+}
+
+static totals export_program(const char *program, const char *ranks, uint64_t bytes) {
+  char path[512];
+  snprintf(path, sizeof path, POLYCCL_SOURCE_DIR "/algorithms/%s", program);
+  polyccl_param param = {"ranks", ranks};
+  polyccl_program *built = NULL;
+  polyccl_plan *plan = NULL;
+  assert_int_equal(polyccl_program_load(path, &param, 1, &built), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_compile(built, NULL, &plan), POLYCCL_SUCCESS);
+  totals sum = export_and_check(plan, bytes);
   polyccl_plan_destroy(plan);
   polyccl_program_destroy(built);
-  return carried;
+  return sum;
 }
 
 static void traces_read_back(void **state) {
   (void)state;
-  int sends;
-  /* A ring AllReduce sends 2 (n - 1) times the data in all, in messages of an n-th. */
-  assert_int_equal(export_and_check("allreduce_ring.lua", "4", 4000, &sends), 2 * 3 * 4000);
-  assert_int_equal(sends, 2 * 3 * 4);
-  assert_int_equal(export_and_check("alltoall.lua", "5", 5 * 300, &sends), 5 * 4 * 300);
-  assert_int_equal(sends, 5 * 4);
-  export_and_check("allreduce_halving_doubling.lua", "8", 1000003, &sends);
-  export_and_check("allreduce_allpairs.lua", "3", 7, &sends);
+  /* A ring AllReduce sends 2 (n - 1) times the data in all, in messages of an n-th, and adds n - 1 times the data, in
+   * elements of 4 bytes. */
+  totals sum = export_program("allreduce_ring.lua", "4", 4000);
+  assert_int_equal(sum.carried, 2 * 3 * 4000);
+  assert_int_equal(sum.sends, 2 * 3 * 4);
+  assert_int_equal(sum.ops, 3 * 4000 / 4);
+  sum = export_program("alltoall.lua", "5", 5 * 300);
+  assert_int_equal(sum.carried, 5 * 4 * 300);
+  assert_int_equal(sum.sends, 5 * 4);
+  export_program("allreduce_halving_doubling.lua", "8", 1000003);
+  export_program("allreduce_allpairs.lua", "3", 7);
+}
+
+/* Waits for the step before, waits named twice, nops: every node still depends on each other node once. */
+static void equal_waits(void **state) {
+  (void)state;
+  static const char text[] =
+      "polyccl-plan 1\nname \"s\"\ncollective sendrecv\nranks 2\nchunks 1\npeer 1\nrank 0 scratch 1\ntb\n"
+      "copy i0 s0 x1\nnop wait 0.0 1.0 1.0\nsend i0 x1 to 1.0 wait 1.0 0.1 0.0 1.0 0.1\ntb\nnop\n"
+      "rank 1 scratch 0\ntb\nrecv o0 x1 from 0.0\n";
+  polyccl_plan *plan = NULL;
+  assert_int_equal(polyccl_plan_parse("s", text, strlen(text), &plan), POLYCCL_SUCCESS);
+  totals sum = export_and_check(plan, 64);
+  assert_int_equal(sum.carried, 64);
+  assert_int_equal(sum.computations, 3);
+  polyccl_plan_destroy(plan);
 }
 
 static void bad_input_leaves_nothing(void **state) {
@@ -259,12 +324,15 @@ static void bad_input_leaves_nothing(void **state) {
   assert_int_equal(polyccl_plan_write_chakra(plan, 8, ""), POLYCCL_ERROR_INVALID);
   assert_int_equal(polyccl_plan_write_chakra(plan, 8, "/no/such/folder/x"), POLYCCL_ERROR_INVALID);
   assert_non_null(strstr(polyccl_last_error(), "/no/such/folder/x.0.et"));
+  assert_int_equal(polyccl_plan_write_chakra(plan, (uint64_t)1 << 62, "x"), POLYCCL_ERROR_LIMIT);
+  assert_int_equal(access("x.0.et", F_OK), -1);
   polyccl_plan_destroy(plan);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(traces_read_back),
+      cmocka_unit_test(equal_waits),
       cmocka_unit_test(bad_input_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static pccl_text steps(int n) {
 /* One step with n waits: n elements. */
 static pccl_text waits(int n) {
   pccl_text text = {0};
-  head(&text, "allreduce", 1, HEAD_CHUNKS, "rank 0 scratch 0\ntb\nnop\ntb\nnop wait");
+  head(&text, "allreduce", 1, HEAD_CHUNKS, "rank 0 scratch 0\ntb\ncopy i0 o0 x1\ntb\ncopy i1 o1 x1 wait");
   for (int i = 0; i < n; i++) {
     pccl_text_add(&text, " 0.0");
   }
@@ -124,9 +124,9 @@ static pccl_text receivers(int n) {
 static pccl_text awaited(int n) {
   pccl_text text = {0};
   head(&text, "allreduce", 1, 1, "rank 0 scratch 0\ntb\n");
-  pccl_text_add(&text, "nop wait %d.0\n", n - 1);
+  pccl_text_add(&text, "copy i0 o0 x1 wait %d.0\n", n - 1);
   for (int i = 1; i < n; i++) {
-    pccl_text_add(&text, "tb\nnop\n");
+    pccl_text_add(&text, "tb\ncopy i0 o0 x1\n");
   }
   return text;
 }
@@ -153,12 +153,12 @@ static pccl_text ranks(int n) {
   return text;
 }
 
-/* n elements in all: <algo>, one <gpu>, thread blocks of at most 60 steps. */
+/* n elements in all: <algo>, one <gpu>, thread blocks of at most 64 steps. */
 static pccl_text elements(int n) {
   pccl_text text = {0};
   head(&text, "allreduce", 1, HEAD_CHUNKS, "rank 0 scratch 0\n");
   for (int i = 2; i < n; i++) {
-    pccl_text_add(&text, (i - 2) % 61 == 0 ? "tb\n" : "nop\n");
+    pccl_text_add(&text, (i - 2) % 65 == 0 ? "tb\n" : "copy i0 o0 x1\n");
   }
   return text;
 }
@@ -168,7 +168,7 @@ static pccl_text elements(int n) {
 static pccl_text depth_of(const char *protocol, int n, int said) {
   enum { MOST = 16 };
   pccl_text text = {0};
-  head(&text, "broadcast", 2, MOST, "protocol ");
+  head(&text, "broadcast", 2, MOST, "inplace yes\nprotocol ");
   pccl_text_add(&text, "%s\n", protocol);
   if (said > 0) {
     pccl_text_add(&text, "depth %d\n", said);
@@ -189,39 +189,76 @@ static pccl_text depth_of(const char *protocol, int n, int said) {
 static pccl_text depth_simple(int n) { return depth_of("Simple", n, 0); }
 static pccl_text depth_ll(int n) { return depth_of("LL", n, 0); }
 
+/* n fused steps that follow one another along a ring of two ranks: a right plan, which RCCL gets in three parts each.
+ */
+static pccl_text fused(int n) {
+  pccl_text text = {0};
+  head(&text, "reduce", 2, n, "depth 1\n");
+  pccl_text_add(&text, "rank 0 scratch 0\ntb\n");
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "rrcs i%d o%d x1 from 1.0 to 1.0\n", i, i);
+  }
+  pccl_text_add(&text, "rank 1 scratch 0\ntb\n");
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "send i%d x1 to 0.0\n", i);
+  }
+  pccl_text_add(&text, "tb\n");
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "recv o%d x1 from 0.0\n", i);
+  }
+  return text;
+}
+
+enum { TARGETS = 3 };
+
+static const struct {
+  polyccl_format format;
+  const char *name;
+} targets[TARGETS] = {{POLYCCL_FORMAT_XML, "microsoft/msccl"},
+                      {POLYCCL_FORMAT_XML_AZURE, "the Azure executor"},
+                      {POLYCCL_FORMAT_XML_RCCL, "RCCL"}};
+
 static void limits(void **state) {
   (void)state;
   static const struct {
     sized make;
-    int msccl, azure;
+    int most[TARGETS]; /* 0: another limit comes first */
     const char *message;
   } all[] = {
-      {tbs, 216, 1024, "thread blocks: "},
-      {steps, 256, 64, "steps, counting one per wait: "},
-      {waits, 256, 64, "steps, counting one per wait: "},
-      {count, 71, 71, "a.lua:7: rank 0 thread block 0: chunks in a step: "},
-      {channels, 32, 32, "channel: 32"},
-      {senders, 32, 32, "peers that it sends to on one channel: 33"},
-      {receivers, 32, 32, "peers that it receives from on one channel: 33"},
-      {awaited, 128, 128, "number of the thread block waited for: 128"},
-      {chunks, 32767, 32767, "chunks in a buffer: 32768"},
-      {scratch, 32767, 32767, "chunks in a buffer: 32768"},
-      {ranks, 1024, 1024, "ranks: 1025"},
-      {elements, 4096, 4096, "XML elements: 4097"},
-      {depth_simple, 2, 2, "FIFO depth that the plan needs: 3"},
-      {depth_ll, 8, 8, "FIFO depth that the plan needs: 9"},
+      {tbs, {216, 1024, 64}, "thread blocks: "},
+      {steps, {256, 64, 64}, "steps, counting one per wait"},
+      {waits, {256, 64, 64}, "steps, counting one per wait"},
+      {fused, {256, 64, 21}, "steps, counting one per wait"},
+      {count, {71, 71, 71}, "a.lua:7: rank 0 thread block 0: chunks in a step: "},
+      {channels, {32, 32, 64}, "channel: "},
+      {senders, {32, 32, 32}, "peers that it sends to on one channel: 33"},
+      {receivers, {32, 32, 32}, "peers that it receives from on one channel: 33"},
+      {awaited, {128, 128, 0}, "number of the thread block waited for: 128"},
+      {chunks, {32767, 32767, 32767}, "chunks in a buffer: 32768"},
+      {scratch, {32767, 32767, 32767}, "chunks in a buffer: 32768"},
+      {ranks, {1024, 1024, 1024}, "ranks: 1025"},
+      {elements, {4095, 4095, 4095}, "XML elements: 4096"},
+      {depth_simple, {2, 2, 2}, "FIFO depth that the plan needs: 3"},
+      {depth_ll, {8, 8, 8}, "FIFO depth that the plan needs: 9"},
   };
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    for (int azure = 0; azure < 2; azure++) {
-      int most = azure != 0 ? all[i].azure : all[i].msccl;
-      polyccl_format format = azure != 0 ? POLYCCL_FORMAT_XML_AZURE : POLYCCL_FORMAT_XML;
-      expect(all[i].make(most), format, POLYCCL_SUCCESS, NULL);
-      expect(all[i].make(most + 1), format, POLYCCL_ERROR_LIMIT, all[i].message);
-      assert_non_null(strstr(polyccl_last_error(), azure != 0 ? "the Azure executor" : "microsoft/msccl"));
-      char number[16];
-      snprintf(number, sizeof number, "%d", all[i].make == channels || all[i].make == awaited ? most - 1 : most);
-      assert_non_null(strstr(polyccl_last_error(), number));
-      assert_non_null(strstr(strstr(polyccl_last_error(), number), ": ")); /* the remedy */
+  for (size_t i = 0; i < TARGETS * sizeof all / sizeof all[0]; i++) {
+    int most = all[i / TARGETS].most[i % TARGETS];
+    sized make = all[i / TARGETS].make;
+    if (most == 0) {
+      continue;
+    }
+    expect(make(most), targets[i % TARGETS].format, POLYCCL_SUCCESS, NULL);
+    expect(make(most + 1), targets[i % TARGETS].format, POLYCCL_ERROR_LIMIT, all[i / TARGETS].message);
+    assert_non_null(strstr(polyccl_last_error(), targets[i % TARGETS].name));
+    char number[32];
+    int named = make == channels || make == awaited ? most - 1 : make == fused && most == 21 ? 64 : most;
+    snprintf(number, sizeof number, "takes at most %d: ", named);
+    if (make == depth_simple || make == depth_ll) {
+      snprintf(number, sizeof number, "has %d with ", most);
+    }
+    const char *found = strstr(polyccl_last_error(), number);
+    if (found == NULL || found[strlen(number)] == '\0') { /* the limit, and after it the remedy */
+      fail_msg("\"%s\" is not in: %s", number, polyccl_last_error());
     }
   }
 }
@@ -244,6 +281,8 @@ static void not_expressible(void **state) {
   (void)state;
   static const char empty[] = "rank 0 scratch 0\nrank 1 scratch 0\nrank 2 scratch 0\n";
   expect(body("gather", "", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED, "microsoft/msccl has no gather");
+  expect(body("scatter", "", empty), POLYCCL_FORMAT_XML_AZURE, POLYCCL_ERROR_UNSUPPORTED,
+         "the Azure executor has no scatter");
   expect(body("custom", "", empty), POLYCCL_FORMAT_XML_AZURE, POLYCCL_ERROR_UNSUPPORTED, "has no custom");
   expect(body("sendrecv", "peer 1\n", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED, "has no sendrecv");
   expect(body("custom", "outchunks 2\n", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED,
@@ -262,7 +301,7 @@ static void not_expressible(void **state) {
   expect(body("allreduce", "",
               "rank 0 scratch 0\ntb\nsend i0 x1 to 1.0\nrecv o0 x1 from 1.3\nrank 1 scratch 0\nrank 2 scratch 0\n"),
          POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED, "receives on channel 3 and sends on channel 0");
-  expect(body("allreduce", "", "rank 0 scratch 0\ntb\nnop wait 1.0\nrank 1 scratch 0\nrank 2 scratch 0\n"),
+  expect(body("allreduce", "", "rank 0 scratch 0\ntb\ncopy i0 o0 x1 wait 1.0\nrank 1 scratch 0\nrank 2 scratch 0\n"),
          POLYCCL_FORMAT_XML, POLYCCL_ERROR_INVALID, "waits for thread block 1 step 0, which does not exist");
 }
 
@@ -310,14 +349,16 @@ static void dialects(void **state) {
   assert_string_equal(xml,
                       "<algo name=\"limits\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"1\" "
                       "coll=\"reduce_scatter\" inplace=\"1\" minBytes=\"4\" maxBytes=\"9223372036854775807\">\n"
-                      "  <gpu id=\"0\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\">\n  </gpu>\n</algo>\n");
+                      "  <gpu id=\"0\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\">\n"
+                      "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n  </gpu>\n</algo>\n");
   free(xml);
-  head(&text, "reduce_scatter", 1, 2, "protocol LL\nbytes 4 8\nrank 0 scratch 0\n");
+  head(&text, "reduce_scatter", 1, 2, "protocol LL\nbytes 4 8\nrank 0 scratch 0\ntb\n");
   assert_int_equal(write_text(&text, POLYCCL_FORMAT_XML_AZURE, &xml), POLYCCL_SUCCESS);
   assert_string_equal(xml,
                       "<algo name=\"limits\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"1\" "
                       "coll=\"reducescatter\" inplace=\"0\" outofplace=\"1\" minBytes=\"4\" maxBytes=\"8\">\n"
-                      "  <gpu id=\"0\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"0\">\n  </gpu>\n</algo>\n");
+                      "  <gpu id=\"0\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"0\">\n"
+                      "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n  </gpu>\n</algo>\n");
   free(xml);
 }
 

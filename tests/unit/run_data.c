@@ -144,7 +144,11 @@ static void write_post(polyccl_program *program, const post *p, int lacking) {
 
 /* What it says of itself lacks what it does not do, so that it compiles. */
 static polyccl_plan *compile_posts(int ranks, int chunks, const post *posts, int count, int lacking) {
-  polyccl_program_config config = {.name = "random", .collective = POLYCCL_CUSTOM, .ranks = ranks, .chunks = chunks};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .name = "random",
+                                   .collective = POLYCCL_CUSTOM,
+                                   .ranks = ranks,
+                                   .chunks = chunks};
   polyccl_program *program;
   polyccl_plan *plan;
   assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);

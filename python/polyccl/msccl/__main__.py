@@ -13,7 +13,7 @@ from .language import settings
 
 def _arguments():
     parser = argparse.ArgumentParser(prog="python3 -m polyccl.msccl", description=__doc__)
-    parser.add_argument("--format", choices=["xml", "azure", "plan"], default="xml",
+    parser.add_argument("--format", choices=["xml", "azure", "rccl", "plan"], default="xml",
                         help="what XML() prints: MSCCL XML, the Azure executor's dialect, or PolyCCL's plan text")
     parser.add_argument("--policy", choices=["connection", "state"], default="connection",
                         help="how operations are placed: MSCCLang's way, or ResCCL's (needs --topology, --format plan)")

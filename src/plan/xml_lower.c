@@ -1,0 +1,351 @@
+/* Rewrites a plan step by step.
+ *
+ * nop: its waits go to the next step of its thread block that is kept. Who waited for it waits for what it waited for,
+ * and for the last kept step before it, which had ended when it began.
+ *
+ * Fused steps, where the target splits them: what is received goes to the place where it is wanted, the local operand
+ * is added there, and what results is sent from there. Scratch is needed where the message would overwrite the local
+ * operand before it is added, and for rrs, which stores nothing; a thread block runs its steps one after another, so
+ * each has one such place of its own. */
+#include "plan/xml_lower.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "plan/parts.h"
+#include "plan/plan.h"
+
+/* Steps looked at to follow waits through nops. */
+#define PCCL_XML_MAX_FOLLOWED ((size_t)1 << 28)
+
+typedef struct lowering {
+  const pccl_xml_target *target;
+  const polyccl_plan *plan;
+  pccl_parts parts;
+  int32_t *last;             /* [steps]: number in its thread block of the last step that it becomes; -1: none, a nop */
+  int32_t *stamp;            /* [steps]: of the step for which a nop was last followed */
+  int32_t *awaits;           /* [most thread blocks of a rank]: the step to wait for, or -1 */
+  PCCL_VEC(int32_t) touched; /* thread blocks in `awaits` */
+  PCCL_VEC(int32_t) nops;    /* to be followed */
+  size_t followed;
+} lowering;
+
+static bool splits(const pccl_xml_target *target, uint8_t op) {
+  return target->splits_fused && pccl_ops[op].receives && (pccl_ops[op].sends || pccl_ops[op].reduces);
+}
+
+static bool must_lower(const pccl_xml_target *target, const polyccl_plan *plan) {
+  for (size_t s = 0; s < plan->steps; s++) {
+    if (plan->step[s].op == POLYCCL_STEP_NOP || splits(target, plan->step[s].op)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ---- fused steps ---- */
+
+/* Does the message of this step need scratch? Else it goes to the destination at once. */
+static bool needs_scratch(const polyccl_step *step) {
+  return step->op == POLYCCL_STEP_RRS ||
+         (pccl_ops[step->op].reduces && step->src_buf == step->dst_buf &&
+          step->src < (int64_t)step->dst + step->count && step->dst < (int64_t)step->src + step->count);
+}
+
+static int32_t steps_of(const pccl_xml_target *target, const polyccl_step *step) {
+  if (step->op == POLYCCL_STEP_NOP) {
+    return 0;
+  }
+  return splits(target, step->op) ? 1 + pccl_ops[step->op].reduces + pccl_ops[step->op].sends : 1;
+}
+
+/* Chunks of scratch for the messages of a thread block. */
+static int32_t scratch_of(const lowering *l, const polyccl_thread_block *tb) {
+  int32_t most = 0;
+  for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+    polyccl_step step = l->plan->step[s];
+    pccl_plan_normalise(l->plan, tb->rank, &step);
+    if (splits(l->target, step.op) && needs_scratch(&step)) {
+      most = step.count > most ? step.count : most;
+    }
+  }
+  return most;
+}
+
+static polyccl_result add_part(lowering *l, const polyccl_step *from, polyccl_step_op op, polyccl_step *part) {
+  polyccl_step *made;
+  PCCL_TRY(pccl_parts_step(&l->parts, &made));
+  part->op = (uint8_t)op;
+  part->count = from->count;
+  part->location = from->location;
+  part->flags = 0;
+  part->wait = made->wait;
+  part->waits = 0;
+  *made = *part;
+  return POLYCCL_SUCCESS;
+}
+
+/* The parts of a fused step after the first, which has received the message at (buffer, at). */
+static polyccl_result add_rest(lowering *l, const polyccl_step *step, uint8_t buffer, int32_t at) {
+  if (pccl_ops[step->op].reduces) {
+    bool here = buffer == step->dst_buf && at == step->dst && step->op != POLYCCL_STEP_RRS;
+    bool from_scratch =
+        !here && step->op != POLYCCL_STEP_RRS; /* added to the local operand, which is the destination */
+    polyccl_step add = {.recv = -1, .send = -1};
+    add.src_buf = from_scratch ? buffer : step->src_buf;
+    add.src = from_scratch ? at : step->src;
+    add.dst_buf = from_scratch ? step->dst_buf : buffer;
+    add.dst = from_scratch ? step->dst : at;
+    PCCL_TRY(add_part(l, step, POLYCCL_STEP_REDUCE, &add));
+    buffer = add.dst_buf;
+    at = add.dst;
+  }
+  if (pccl_ops[step->op].sends) {
+    polyccl_step send = {.recv = -1, .send = step->send, .src_buf = buffer, .src = at};
+    PCCL_TRY(add_part(l, step, POLYCCL_STEP_SEND, &send));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+/* ---- waits ---- */
+
+static bool await(lowering *l, int32_t tb, int32_t step) {
+  if (l->awaits[tb] < 0 && !pccl_vec_push(&l->touched, tb)) {
+    return false;
+  }
+  l->awaits[tb] = step > l->awaits[tb] ? step : l->awaits[tb];
+  return true;
+}
+
+static bool take_waits(lowering *l, const polyccl_plan_rank *rank, int32_t s, int32_t stamp) {
+  const polyccl_step *step = &l->plan->step[s];
+  bool kept = true;
+  l->followed += 1 + (size_t)step->waits;
+  for (int32_t w = step->wait; w < step->wait + step->waits && kept; w++) {
+    polyccl_wait wait = l->plan->wait[w];
+    int32_t awaited = l->plan->tb[rank->tb + wait.tb].step + wait.step;
+    if (l->last[awaited] >= 0) {
+      kept = await(l, wait.tb, l->last[awaited]);
+    } else if (l->stamp[awaited] != stamp) {
+      l->stamp[awaited] = stamp;
+      kept = pccl_vec_push(&l->nops, awaited);
+    }
+  }
+  return kept;
+}
+
+/* The waits of step s, those of the nops before it, and what all nops among them stand for. */
+static polyccl_result follow(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s) {
+  int32_t stamp = s + 1;
+  bool kept = take_waits(l, rank, s, stamp);
+  for (int32_t nop = s - 1; nop >= tb->step && l->last[nop] < 0 && kept; nop--) {
+    kept = take_waits(l, rank, nop, stamp);
+  }
+  while (l->nops.len > 0 && kept && l->followed <= PCCL_XML_MAX_FOLLOWED) {
+    int32_t nop = l->nops.data[--l->nops.len];
+    int32_t t = 0; /* the nop's thread block, by bisection: the first that ends behind it */
+    for (int32_t high = rank->tbs; t < high;) {
+      int32_t middle = (t + high) / 2;
+      const polyccl_thread_block *at = &l->plan->tb[rank->tb + middle];
+      if (at->step + at->steps > nop) {
+        high = middle;
+      } else {
+        t = middle + 1;
+      }
+    }
+    kept = take_waits(l, rank, nop, stamp);
+    int32_t first = l->plan->tb[rank->tb + t].step;
+    while (--nop >= first && kept && l->last[nop] < 0 && l->stamp[nop] != stamp) {
+      l->stamp[nop] = stamp;
+      kept = take_waits(l, rank, nop, stamp);
+    }
+    if (nop >= first && kept && l->last[nop] >= 0) {
+      kept = await(l, t, l->last[nop]);
+    }
+  }
+  if (!kept) {
+    return pccl_no_memory("writing a plan");
+  }
+  return l->followed <= PCCL_XML_MAX_FOLLOWED
+             ? POLYCCL_SUCCESS
+             : pccl_fail(POLYCCL_ERROR_LIMIT,
+                         "the plan's nops wait for one another over more than %zu steps; %s drops nops: compile the "
+                         "plan anew, or keep the plan format",
+                         PCCL_XML_MAX_FOLLOWED, l->target->name);
+}
+
+static polyccl_result add_waits(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s) {
+  polyccl_result result = follow(l, rank, tb, s);
+  for (size_t i = 0; i < l->touched.len; i++) {
+    int32_t t = l->touched.data[i];
+    if (result == POLYCCL_SUCCESS) {
+      result = pccl_parts_wait(&l->parts, t, l->awaits[t]);
+    }
+    l->awaits[t] = -1;
+  }
+  l->touched.len = 0;
+  return result;
+}
+
+/* ---- the plan ---- */
+
+static polyccl_result add_step(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s,
+                               int32_t scratch) {
+  polyccl_step step = l->plan->step[s];
+  if (step.op == POLYCCL_STEP_NOP) {
+    return POLYCCL_SUCCESS;
+  }
+  if (!splits(l->target, step.op)) {
+    PCCL_TRY(add_part(l, &l->plan->step[s], (polyccl_step_op)step.op, &step));
+    return add_waits(l, rank, tb, s);
+  }
+  pccl_plan_normalise(l->plan, tb->rank, &step);
+  bool aside = needs_scratch(&step);
+  polyccl_step recv = {.recv = step.recv, .send = -1};
+  recv.dst_buf = aside ? POLYCCL_BUF_SCRATCH : step.dst_buf;
+  recv.dst = aside ? scratch : step.dst;
+  PCCL_TRY(add_part(l, &step, POLYCCL_STEP_RECV, &recv));
+  PCCL_TRY(add_waits(l, rank, tb, s));
+  return add_rest(l, &step, recv.dst_buf, recv.dst);
+}
+
+static polyccl_result add_rank(lowering *l, int32_t r) {
+  const polyccl_plan_rank *rank = &l->plan->rank[r];
+  polyccl_plan_rank made = {.input = rank->input, .output = rank->output, .scratch = rank->scratch};
+  for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
+    const polyccl_thread_block *tb = &l->plan->tb[t];
+    int32_t scratch = scratch_of(l, tb);
+    if (scratch > INT32_MAX - made.scratch) {
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d: scratch of more than %d chunks", r, INT32_MAX);
+    }
+    PCCL_TRY(pccl_parts_tb(&l->parts, r));
+    for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+      PCCL_TRY(add_step(l, rank, tb, s, made.scratch));
+    }
+    made.scratch += scratch;
+  }
+  return pccl_vec_push(&l->parts.rank, made) ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
+}
+
+/* Waits are followed by index: they must exist, and the steps of a rank stand in the order of its thread blocks. */
+static polyccl_result number_steps(lowering *l) {
+  const polyccl_plan *plan = l->plan;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    const polyccl_plan_rank *rank = &plan->rank[r];
+    for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
+      const polyccl_thread_block *tb = &plan->tb[t];
+      int32_t next = 0;
+      if (t > rank->tb && tb->step != tb[-1].step + tb[-1].steps) {
+        return pccl_fail(POLYCCL_ERROR_INVALID, "the plan's steps are not in the order of its thread blocks");
+      }
+      for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+        int32_t parts = steps_of(l->target, &plan->step[s]);
+        next += parts;
+        l->last[s] = parts > 0 ? next - 1 : -1;
+        PCCL_TRY(pccl_xml_check_waits(plan, t, s - tb->step));
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static bool copy_array(void *to, const void *from, size_t count, size_t size) {
+  void *copy = pccl_array(count, size);
+  if (copy != NULL && count > 0) {
+    memcpy(copy, from, count * size);
+  }
+  *(void **)to = copy;
+  return copy != NULL;
+}
+
+/* What the steps do not change. Locations keep their numbers. */
+static polyccl_result copy_rest(const polyccl_plan *plan, polyccl_plan *made) {
+  made->name = pccl_strdup(plan->name);
+  made->connections = plan->connections;
+  made->posts = plan->posts;
+  made->leaves = plan->leaves;
+  made->absents = plan->absents;
+  made->locations = plan->locations;
+  bool kept = (made->name != NULL || plan->name == NULL) &&
+              copy_array(&made->connection, plan->connection, plan->connections, sizeof *plan->connection) &&
+              copy_array(&made->post, plan->post, plan->posts, sizeof *plan->post) &&
+              copy_array(&made->leaf, plan->leaf, plan->leaves, sizeof *plan->leaf) &&
+              copy_array(&made->absent, plan->absent, plan->absents, sizeof *plan->absent) &&
+              copy_array(&made->location, plan->location, plan->locations, sizeof *plan->location);
+  made->file = pccl_zeroed(plan->files, sizeof *made->file);
+  for (; kept && made->file != NULL && made->files < plan->files; made->files++) {
+    made->file[made->files] = pccl_strdup(plan->file[made->files]);
+    if (made->file[made->files] == NULL) {
+      break;
+    }
+  }
+  return kept && made->files == plan->files ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
+}
+
+static polyccl_result build(lowering *l, polyccl_plan *made) {
+  const polyccl_plan *plan = l->plan;
+  int32_t most_tbs = 0;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    most_tbs = plan->rank[r].tbs > most_tbs ? plan->rank[r].tbs : most_tbs;
+  }
+  l->last = pccl_array(plan->steps, sizeof *l->last);
+  l->stamp = pccl_zeroed(plan->steps, sizeof *l->stamp);
+  l->awaits = pccl_array((size_t)most_tbs, sizeof *l->awaits);
+  if (l->last == NULL || l->stamp == NULL || l->awaits == NULL) {
+    return pccl_no_memory("writing a plan");
+  }
+  memset(l->awaits, 0xff, (size_t)most_tbs * sizeof *l->awaits);
+  PCCL_TRY(number_steps(l));
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    PCCL_TRY(add_rank(l, r));
+  }
+  made->collective = plan->collective;
+  made->chunks = plan->chunks;
+  made->chunks_out = plan->chunks_out;
+  made->inplace = plan->inplace;
+  made->root = plan->root;
+  made->peer = plan->peer;
+  made->protocol = plan->protocol;
+  made->order = plan->order;
+  made->min_bytes = plan->min_bytes;
+  made->max_bytes = plan->max_bytes;
+  made->redops = plan->redops;
+  pccl_parts_finish(&l->parts, made);
+  return copy_rest(plan, made);
+}
+
+static polyccl_result prove(const pccl_xml_target *target, polyccl_plan *made) {
+  polyccl_verify_report report;
+  polyccl_result result = polyccl_plan_verify(made, &report);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_prefix(result, "rewritten for %s, the plan is not right: ", target->name);
+  }
+  made->fifo_depth = report.fifo_depth;
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_xml_lower(const pccl_xml_target *target, const polyccl_plan *plan, polyccl_plan **lowered) {
+  *lowered = NULL;
+  if (!must_lower(target, plan)) {
+    return POLYCCL_SUCCESS;
+  }
+  lowering l = {.target = target, .plan = plan};
+  polyccl_plan *made;
+  PCCL_TRY(polyccl_plan_create(plan->ranks, &made));
+  polyccl_result result = build(&l, made);
+  if (result == POLYCCL_SUCCESS) {
+    result = prove(target, made);
+  }
+  pccl_parts_free(&l.parts);
+  free(l.last);
+  free(l.stamp);
+  free(l.awaits);
+  pccl_vec_free(&l.touched);
+  pccl_vec_free(&l.nops);
+  if (result != POLYCCL_SUCCESS) {
+    polyccl_plan_destroy(made);
+    return result;
+  }
+  *lowered = made;
+  return POLYCCL_SUCCESS;
+}
