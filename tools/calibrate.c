@@ -81,6 +81,7 @@ static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, si
                        .apart = true,
                        .check = true,
                        .warmup = 2,
+                       .size_option = "--max",
                        .iterations = args->quick ? QUICK_CALLS : 0,
                        .seconds = times};
   run.plan[plan->inplace] = plan;

@@ -20,9 +20,12 @@ static pccl_svg_style line_of(size_t curve) {
   return (pccl_svg_style){.stroke = colours[curve % COLOURS], .width = 2, .dash = dashes[curve / COLOURS % DASHES]};
 }
 
+/* 0 bytes stand one step before 1 byte. */
+static double log_of(uint64_t size) { return log2(size > 0 ? (double)size : 0.5); }
+
 static double x_of(const pccl_chart *chart, uint64_t size) {
-  double low = log2((double)chart->size[0]), high = log2((double)chart->size[chart->sizes - 1]);
-  double share = high > low ? (log2((double)size) - low) / (high - low) : 0.5;
+  double low = log_of(chart->size[0]), high = log_of(chart->size[chart->sizes - 1]);
+  double share = high > low ? (log_of(size) - low) / (high - low) : 0.5;
   return LEFT + share * (WIDTH - LEFT - RIGHT);
 }
 

@@ -91,7 +91,7 @@ static int parse(compile_args *args, int argc, char **argv) {
     return pccl_tool_usage("compile", "policy set wants a folder (-o FOLDER)");
   }
   if (args->sizes.min != args->sizes.max && !args->set) {
-    return pccl_tool_usage("compile", "a range of sizes is for policy set");
+    return pccl_tool_usage("compile", "a range of sizes (--size) is for policy set");
   }
   args->options.bytes = args->sizes.min;
   return args->program.path != NULL

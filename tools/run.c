@@ -165,6 +165,7 @@ static int parse(run_args *args, int argc, char **argv) {
   args->run.shared = args->alloc != 0;
   args->run.offset = (size_t)args->offset;
   args->run.check = args->check != 0;
+  args->run.size_option = args->run.has_count ? "--count" : "--size";
   if (args->only_in_place && args->only_out_of_place) {
     return pccl_tool_usage("run", "--in-place and --out-of-place exclude each other");
   }

@@ -30,7 +30,8 @@ typedef struct pccl_run_args {
   /* Not NULL: the times in seconds go here, size by size (out of place, in place each), and nothing is printed. Memory
    * that the ranks share. */
   double *seconds;
-  FILE *trace; /* what a call of the last size does, as a trace; NULL: none */
+  const char *size_option; /* for messages: where the sizes are from */
+  FILE *trace;             /* what a call of the last size does, as a trace; NULL: none */
 } pccl_run_args;
 
 /* Runs all sizes and prints the table; the number of wrong elements in *wrong. */

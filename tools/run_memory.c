@@ -74,8 +74,9 @@ static bool needs(const pccl_run_args *args, const polyccl_plan *plan, size_t co
 static polyccl_result too_much(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t bytes,
                                uint64_t limit, const char *what) {
   char wanted[32], had[32];
-  return pccl_fail(POLYCCL_ERROR_LIMIT, "a call of %zu elements of %s per block on %d ranks needs %s of memory, %s %s",
-                   count, polyccl_dtype_name(args->dtype), plan->ranks,
+  return pccl_fail(POLYCCL_ERROR_LIMIT,
+                   "%s: a call of %zu elements of %s per block on %d ranks needs %s of memory, %s %s",
+                   args->size_option, count, polyccl_dtype_name(args->dtype), plan->ranks,
                    bytes == UINT64_MAX ? "more than 16 EiB" : pccl_size_text(bytes, wanted, sizeof wanted),
                    pccl_size_text(limit, had, sizeof had), what);
 }

@@ -67,7 +67,7 @@ const pccl_tool_option pccl_simulate_options[] = {
      .wants = "a number of slots",
      .at = offsetof(simulate_args, options.fifo_depth),
      .min = 1,
-     .max = INT32_MAX},
+     .max = 4096},
     {.name = "--contention", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.contention)},
     {.name = "--tolerance", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.tolerance)},
     {.name = "--timeline", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(simulate_args, timeline)},

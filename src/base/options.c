@@ -82,6 +82,17 @@ int pccl_parse_size(const char *text, uint64_t *value) {
   return 1;
 }
 
+polyccl_result pccl_option_number(const char *name, uint64_t min, uint64_t max, size_t *value) {
+  const char *text = pccl_option(name);
+  uint64_t number;
+  if (!pccl_parse_size(text, &number) || number < min || number > max || number > SIZE_MAX) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s=%.200s is not a number from %llu to %llu (such as 4096, 64k or 4g)",
+                     name, text, (unsigned long long)min, (unsigned long long)max);
+  }
+  *value = (size_t)number;
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result pccl_option_size(const char *name, size_t *value) {
   const char *text = pccl_option(name);
   uint64_t number;

@@ -17,7 +17,10 @@ extern const pccl_option_entry pccl_options[];
 /* The value from the environment, else the default. The name must be in the table. */
 const char *pccl_option(const char *name);
 
-/* As an unsigned number with an optional k, m, g suffix (powers of 1024). INVALID with the name on anything else. */
+/* As an unsigned number within min .. max with an optional k, m, g suffix (powers of 1024). INVALID with the name and
+ * the range on anything else. */
+polyccl_result pccl_option_number(const char *name, uint64_t min, uint64_t max, size_t *value);
+/* The same for any number. */
 polyccl_result pccl_option_size(const char *name, size_t *value);
 
 /* Digits and nothing else; false when the text is something else or the number does not fit. */

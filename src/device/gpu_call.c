@@ -135,8 +135,11 @@ static polyccl_result wipe_flags(pccl_gpu *g, uint64_t batches, int repeats) {
 /* ---- waiting ---- */
 
 static double patience(const pccl_gpu *g) {
-  double seconds = g->options.timeout > 0 ? g->options.timeout : atof(pccl_option("POLYCCL_TIMEOUT"));
-  return seconds > 0 ? seconds : 30;
+  size_t seconds;
+  if (g->options.timeout > 0) {
+    return g->options.timeout;
+  }
+  return pccl_option_number("POLYCCL_TIMEOUT", 1, 1000000, &seconds) == POLYCCL_SUCCESS ? (double)seconds : 30;
 }
 
 static polyccl_result wait_until(pccl_gpu *g, double end, bool *idle) {

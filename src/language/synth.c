@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "base/options.h"
 
 void pccl_synth_free(pccl_synth *schedule) { pccl_vec_free(&schedule->hop); }
 
@@ -41,11 +42,10 @@ polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int p
                                     const char *help, int *value) {
   char text[16];
   const char *given;
-  char *end;
+  uint64_t number;
   snprintf(text, sizeof text, "%d", preset);
   PCCL_TRY(pccl_synth_param(loader, name, text, help, &given));
-  long number = strtol(given, &end, 10);
-  if (end == given || *end != '\0' || number < least || number > most) {
+  if (!pccl_parse_number(given, &number) || number < (uint64_t)least || number > (uint64_t)most) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s must be a number from %d to %d, not \"%.80s\"", name, least,
                      most, given);
   }

@@ -123,20 +123,12 @@ static polyccl_result check_ranks(int ranks, int rank) {
 }
 
 static polyccl_result read_options(polyccl_comm *comm) {
-  size_t seconds;
-  PCCL_TRY(pccl_option_size("POLYCCL_TIMEOUT", &seconds));
-  if (seconds < 1 || seconds > 1000000) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "POLYCCL_TIMEOUT=%zu is out of range (1 to 1000000 seconds)", seconds);
-  }
+  size_t seconds, checks;
+  PCCL_TRY(pccl_option_number("POLYCCL_TIMEOUT", 1, 1000000, &seconds));
   comm->timeout_ns = (uint64_t)seconds * 1000000000u;
-  size_t checks;
-  PCCL_TRY(pccl_option_size("POLYCCL_CHECK", &checks));
+  PCCL_TRY(pccl_option_number("POLYCCL_CHECK", 0, 1, &checks));
   comm->checks = checks != 0;
-  PCCL_TRY(pccl_option_size("POLYCCL_BUFFER", &comm->buffer_bytes));
-  if (comm->buffer_bytes < 1 << 16 || comm->buffer_bytes > (size_t)1 << 36) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "POLYCCL_BUFFER=%zu is out of range (64k to 64g)", comm->buffer_bytes);
-  }
-  return POLYCCL_SUCCESS;
+  return pccl_option_number("POLYCCL_BUFFER", 1 << 16, (uint64_t)1 << 36, &comm->buffer_bytes);
 }
 
 /* Of one instance of the last level, as the kernel describes it; virtual machines tell sysconf() stories. */

@@ -227,8 +227,8 @@ static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, 
       pccl_move_lines(how.protocol, &p->arithmetic, step->op, &m);
       continue;
     }
-    m.in += m.at;
-    m.out += m.at;
+    m.in = m.in != NULL ? m.in + m.at : NULL;
+    m.out = m.out != NULL ? m.out + m.at : NULL;
     if (how.references && way->in_way != PCCL_BY_SLOT) {
       bool get = way->in_way == PCCL_BY_GET;
       m.in = get ? way->in_base + run->far_src + shift : m.dst;

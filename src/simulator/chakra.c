@@ -347,8 +347,8 @@ static polyccl_result check_sizes(const chakra_writer *w) {
 
 polyccl_result polyccl_plan_write_chakra(const polyccl_plan *plan, uint64_t bytes, const char *prefix) {
   PCCL_TRY(check_order(plan));
-  if (bytes == 0 || prefix == NULL || *prefix == '\0') {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "a trace needs a size of at least 1 byte and a prefix for its files");
+  if (prefix == NULL || *prefix == '\0') {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a trace needs a prefix for its files");
   }
   int32_t input, output;
   polyccl_plan_shape(plan, 0, &input, &output);

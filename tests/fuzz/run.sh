@@ -18,18 +18,20 @@ seeds() {
     synth) echo tests/synth tests/synth/bad ;;
     lua) echo tests/programs algorithms ;;
     topology) echo tests/topology tests/topology/bad ;;
+    command) echo tests/fuzz/commands ;;
     trace) echo tests/view/traces ;;
   esac
 }
 
 mkdir -p "$build/findings"
+build=$(realpath "$build") # a target may work in a folder of its own
 fuzz() { # PROGRAM
   local name log folders=()
   name=$(basename "$1")
   name=${name#fuzz_}
   mkdir -p "$build/corpus/$name"
   for folder in $(seeds "$name"); do
-    [ -d "$folder" ] && folders+=("$folder")
+    [ -d "$folder" ] && folders+=("$(realpath "$folder")")
   done
   log=$build/findings/$name.log
   # -close_fd_mask=2: what programs print is not shown, what libFuzzer finds is.

@@ -2,6 +2,8 @@ polyccl_unit_test(base)
 
 if(TARGET polyccl_tool)
   add_test(NAME command_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/command_cli.sh $<TARGET_FILE:polyccl_tool>)
+  add_test(NAME options_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/options_cli.sh $<TARGET_FILE:polyccl_tool>)
+  set_tests_properties(options_cli PROPERTIES TIMEOUT 600 LABELS slow)
   if(NOT POLYCCL_SANITIZE)
     add_test(NAME install COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/install.sh ${CMAKE_BINARY_DIR})
   endif()
