@@ -59,6 +59,8 @@ static polyccl_result run_phases(pccl_verify *v) {
 static void free_context(pccl_verify *v) {
   free(v->step_tb);
   free(v->cell);
+  free(v->part);
+  free(v->parts);
   free(v->from);
   free(v->to);
   free(v->order);

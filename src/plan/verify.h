@@ -1,6 +1,7 @@
 /* What the parts of the verifier share: one context, built up phase by phase. Each phase may rely on what the phases
  * before it have proved, and on nothing else in the plan:
  *   verify_bounds.c    every index, range and count                    (first: the plan may come from a fuzzer)
+ *   verify_cells.c     cells: the memory that steps touch
  *   verify_match.c     the k-th send meets the k-th receive
  *   verify_order.c     no deadlock; the least depth; an order for what follows
  *   verify_tasks.c     no deadlock in task-major order
@@ -23,14 +24,22 @@
 /* Steps looked at to answer what clocks do not (verify_reach.c). */
 #define PCCL_VERIFY_MAX_REACH ((size_t)1 << 30)
 
+/* Scratch chunks that have cells: all that steps touch. What a plan declares and leaves alone costs nothing. */
+typedef struct pccl_scratch_part {
+  int32_t first, end; /* chunks */
+  int32_t cell;       /* of the first, counted from the rank's first cell of scratch */
+} pccl_scratch_part;
+
 typedef struct pccl_verify {
   const polyccl_plan *plan;
   pccl_collective_spec spec;
   int32_t user_cells; /* per rank: chunks of user memory; scratch follows */
 
   /* bounds */
-  int32_t *step_tb; /* [steps] */
-  size_t *cell;     /* [ranks + 1] number of the first cell of each rank */
+  int32_t *step_tb;               /* [steps] */
+  size_t *cell;                   /* [ranks + 1] number of the first cell of each rank */
+  struct pccl_scratch_part *part; /* the scratch that steps touch, by rank and offset */
+  size_t *parts;                  /* [ranks + 1] the first part of each rank */
   /* match */
   int32_t *from; /* [steps] the send whose message the step receives, or -1 */
   int32_t *to;   /* [steps] the receive that takes the step's message, or -1 */
@@ -42,6 +51,7 @@ typedef struct pccl_verify {
 } pccl_verify;
 
 polyccl_result pccl_verify_bounds(pccl_verify *v);
+polyccl_result pccl_verify_cells(pccl_verify *v); /* the last part of bounds */
 polyccl_result pccl_verify_match(pccl_verify *v);
 polyccl_result pccl_verify_order(pccl_verify *v);
 polyccl_result pccl_verify_tasks(const pccl_verify *v);
@@ -82,11 +92,14 @@ static inline int32_t pccl_verify_awaited(const pccl_verify *v, int32_t rank, co
   return v->plan->tb[v->plan->rank[rank].tb + wait->tb].step + wait->step;
 }
 
-/* The cell of chunk `index` of a buffer, counted on its rank; names of one memory share it. Consecutive chunks have
- * consecutive cells. */
+/* The cell of chunk `index` of scratch, which a step touches, counted on its rank. */
+int32_t pccl_verify_scratch_cell(const pccl_verify *v, int32_t rank, int32_t index);
+
+/* The cell of a chunk that a step touches, counted on its rank; names of one memory share it. The chunks of an operand
+ * have consecutive cells. */
 static inline int32_t pccl_verify_cell(const pccl_verify *v, int32_t rank, uint8_t buffer, int32_t index) {
   if (buffer == POLYCCL_BUF_SCRATCH) {
-    return v->user_cells + index;
+    return pccl_verify_scratch_cell(v, rank, index);
   }
   return pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
 }

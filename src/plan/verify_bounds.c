@@ -46,7 +46,7 @@ static polyccl_result check_header(pccl_verify *v) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs, size_t *cells) {
+static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs) {
   const polyccl_plan *plan = v->plan;
   const polyccl_plan_rank *rank = &plan->rank[r];
   int32_t input, output;
@@ -71,11 +71,6 @@ static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs, size_t 
     }
   }
   *tbs += (size_t)rank->tbs;
-  *cells += (size_t)v->user_cells + (size_t)rank->scratch;
-  if (*cells > PCCL_VERIFY_MAX_CELLS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "the ranks have more than %zu chunks in all, the verifier's limit",
-                     PCCL_VERIFY_MAX_CELLS);
-  }
   if (rank->tbs > v->report.max_tbs) {
     v->report.max_tbs = rank->tbs;
   }
@@ -83,16 +78,10 @@ static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs, size_t 
 }
 
 static polyccl_result check_ranks(pccl_verify *v) {
-  size_t tbs = 0, cells = 0;
+  size_t tbs = 0;
   v->user_cells = pccl_collective_cells(&v->spec);
-  v->cell = pccl_array((size_t)v->plan->ranks + 1, sizeof *v->cell);
-  if (v->cell == NULL) {
-    return pccl_no_memory("the verifier");
-  }
-  v->cell[0] = 0;
   for (int32_t r = 0; r < v->plan->ranks; r++) {
-    PCCL_TRY(check_rank(v, r, &tbs, &cells));
-    v->cell[r + 1] = cells;
+    PCCL_TRY(check_rank(v, r, &tbs));
   }
   /* A thread block names one rank, so the ranks' ranges are disjoint, and this makes them cover all. */
   if (tbs != v->plan->tbs) {
@@ -202,12 +191,18 @@ static polyccl_result check_operand(const pccl_verify *v, int32_t s, uint8_t buf
   return POLYCCL_SUCCESS;
 }
 
+/* A number for a chunk, the same for both names of one memory; those of scratch follow. */
+static int64_t memory_place(const pccl_verify *v, int32_t rank, uint8_t buffer, int32_t index) {
+  return buffer == POLYCCL_BUF_SCRATCH ? (int64_t)v->user_cells + index
+                                       : pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
+}
+
 /* Equal or disjoint: how an executor walks through a step's chunks must not matter. */
 static polyccl_result check_overlap(const pccl_verify *v, int32_t s) {
   const polyccl_step *step = &v->plan->step[s];
   int32_t rank = pccl_verify_rank(v, (size_t)s);
-  int64_t src = pccl_verify_cell(v, rank, step->src_buf, step->src);
-  int64_t dst = pccl_verify_cell(v, rank, step->dst_buf, step->dst);
+  int64_t src = memory_place(v, rank, step->src_buf, step->src);
+  int64_t dst = memory_place(v, rank, step->dst_buf, step->dst);
   if (src != dst && llabs(src - dst) < step->count) {
     return pccl_verify_fail(v, s, "reads %s[%d] and writes %s[%d], %d chunks, which overlap",
                             pccl_verify_buffer(step->src_buf), step->src, pccl_verify_buffer(step->dst_buf), step->dst,
@@ -343,5 +338,6 @@ polyccl_result pccl_verify_bounds(pccl_verify *v) {
   PCCL_TRY(check_thread_blocks(v));
   PCCL_TRY(check_connections(v));
   PCCL_TRY(check_steps(v));
-  return check_declarations(v);
+  PCCL_TRY(check_declarations(v));
+  return pccl_verify_cells(v);
 }

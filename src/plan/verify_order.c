@@ -185,22 +185,28 @@ static int32_t blocking_step(machine *m, int32_t s, blockage *why) {
 
 static int32_t next_step(const machine *m, int32_t t) { return m->v->plan->tb[t].step + m->done[t]; }
 
-/* After a run that stopped early: a thread block on a cycle of thread blocks that wait for one another. */
+/* After a run that stopped early: a thread block on a cycle of thread blocks that wait for one another. A walk from
+ * one to the next closes it where it comes by a second time; each is looked at once, since what blocks it may be far
+ * back in its steps. */
 static int32_t find_cycle(machine *m) {
   const polyccl_plan *plan = m->v->plan;
-  int32_t t = 0;
+  int32_t t = 0, *passed = m->next; /* the lists of who waits for what are not needed any more */
+  for (size_t i = 0; i < plan->tbs; i++) {
+    passed[i] = 0;
+  }
   while (m->done[t] == plan->tb[t].steps) {
     t++;
   }
   blockage why;
-  for (size_t i = 0; i < plan->tbs; i++) { /* after so many links the walk is on the cycle */
+  while (passed[t] == 0) {
+    passed[t] = 1;
     t = m->v->step_tb[blocking_step(m, next_step(m, t), &why)];
   }
   return t;
 }
 
 static polyccl_result report_deadlock(machine *m, const char *remedy) {
-  enum { MOST = 6 };
+  enum { MAX_LINKS = 6 };
   static const char *const reasons[] = {"", "the end of", "a message from", "a free slot, by the receive of"};
   char text[2048];
   size_t at = 0;
@@ -209,7 +215,7 @@ static polyccl_result report_deadlock(machine *m, const char *remedy) {
   do {
     blockage why;
     int32_t s = next_step(m, t), b = blocking_step(m, s, &why);
-    if (links < MOST) {
+    if (links < MAX_LINKS) {
       at += (size_t)snprintf(text + at, sizeof text - at, "%s%s waits for %s %s", links > 0 ? "; " : "",
                              pccl_verify_name(v, s).text, reasons[why], pccl_verify_name(v, b).text);
       at = at < sizeof text ? at : sizeof text - 1;
@@ -218,8 +224,8 @@ static polyccl_result report_deadlock(machine *m, const char *remedy) {
     t = v->step_tb[b];
   } while (t != first);
   char more[48] = "";
-  if (links > MOST) {
-    snprintf(more, sizeof more, "; and %d more until the cycle closes", links - MOST);
+  if (links > MAX_LINKS) {
+    snprintf(more, sizeof more, "; and %d more until the cycle closes", links - MAX_LINKS);
   }
   polyccl_location place = pccl_step_location(v->plan, &v->plan->step[next_step(m, first)]);
   return pccl_fail_at(POLYCCL_ERROR_INVALID, place, "deadlock%s: %s%s", remedy, text, more);

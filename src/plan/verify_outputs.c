@@ -73,9 +73,9 @@ static polyccl_result describe(pccl_execution *e, int32_t value, pccl_text *text
 }
 
 static polyccl_result report_wrong(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell) {
-  int32_t writer = e->writer[cell];
+  int32_t writer = e->writer[cell] - 1;
   pccl_text text = {0};
-  polyccl_result result = describe(e, e->value[cell], &text);
+  polyccl_result result = describe(e, pccl_execution_held(e, rank, cell), &text);
   const char *said = text.data != NULL && !text.failed ? text.data : "is wrong (no memory to say how)";
   if (result == POLYCCL_SUCCESS && writer < 0) {
     result = pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, said);
@@ -102,7 +102,7 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
   const pccl_verify *v = e->v;
   polyccl_leaf leaf;
   size_t cell = v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
-  int32_t value = e->value[cell];
+  int32_t value = pccl_execution_held(e, rank, cell);
   switch (pccl_collective_post(&v->spec, rank, chunk, &leaf)) {
     case PCCL_POST_ANY: return POLYCCL_SUCCESS;
     case PCCL_POST_ONE:
@@ -141,7 +141,7 @@ static polyccl_result check_table(pccl_execution *e) {
 static polyccl_result check_post(pccl_execution *e, const polyccl_post *post) {
   const pccl_verify *v = e->v;
   size_t cell = v->cell[post->rank] + (size_t)pccl_verify_cell(v, post->rank, POLYCCL_BUF_OUTPUT, post->chunk);
-  int32_t value = e->value[cell];
+  int32_t value = pccl_execution_held(e, post->rank, cell);
   if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
     return pccl_no_memory("the verifier");
   }
@@ -167,8 +167,10 @@ polyccl_result pccl_verify_outputs(pccl_execution *e) {
 
 /* ---- identical ---- */
 
-static size_t output_cell(const pccl_verify *v, int32_t rank, int32_t chunk) {
-  return v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
+static int32_t output_value(const pccl_execution *e, int32_t rank, int32_t chunk) {
+  const pccl_verify *v = e->v;
+  size_t cell = v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
+  return pccl_execution_held(e, rank, cell);
 }
 
 /* Custom: outputs on different ranks that promise the same contributions hold the same tree. They are told by their
@@ -191,7 +193,7 @@ static polyccl_result compare_posts(pccl_execution *e) {
   }
   for (size_t i = 0; i < plan->posts; i++) {
     const polyccl_post *post = &plan->post[i];
-    all[i] = (promise){.key = 0, .value = e->value[output_cell(e->v, post->rank, post->chunk)]};
+    all[i] = (promise){.key = 0, .value = output_value(e, post->rank, post->chunk)};
     for (int32_t k = 0; k < post->leaves; k++) {
       const polyccl_leaf *leaf = &plan->leaf[post->leaf + k];
       all[i].key += pccl_mix64((uint64_t)leaf->rank << 32 | (uint64_t)leaf->chunk);
@@ -219,7 +221,7 @@ polyccl_result pccl_verify_identical(pccl_execution *e) {
   }
   for (int32_t r = 1; r < v->plan->ranks; r++) {
     for (int32_t k = 0; k < v->plan->rank[r].output; k++) {
-      if (e->value[output_cell(v, r, k)] != e->value[output_cell(v, 0, k)]) {
+      if (output_value(e, r, k) != output_value(e, 0, k)) {
         e->v->report.identical = false;
         return POLYCCL_SUCCESS;
       }

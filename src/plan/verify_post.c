@@ -35,7 +35,7 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
   const pccl_op_traits *op = &pccl_ops[step->op];
   int32_t value = op->receives ? at->message[i] : PCCL_NOTHING;
   if (op->reads_src) {
-    int32_t source = e->value[at->src + (size_t)i];
+    int32_t source = pccl_execution_held(e, at->rank, at->src + (size_t)i);
     if (source == PCCL_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->src_buf),
                               step->src + i);
@@ -43,7 +43,7 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
     value = op->receives ? pccl_value_add(&e->values, source, value) : source;
   }
   if (op->reads_dst) {
-    int32_t old = e->value[at->dst + (size_t)i];
+    int32_t old = pccl_execution_held(e, at->rank, at->dst + (size_t)i);
     if (old == PCCL_NOTHING) {
       return pccl_verify_fail(e->v, s, "reads %s[%d], which holds nothing", pccl_verify_buffer(step->dst_buf),
                               step->dst + i);
@@ -54,8 +54,8 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
     return pccl_no_memory("the verifier");
   }
   if (op->writes_dst) {
-    e->value[at->dst + (size_t)i] = value;
-    e->writer[at->dst + (size_t)i] = s;
+    e->value[at->dst + (size_t)i] = value + 1;
+    e->writer[at->dst + (size_t)i] = s + 1;
     if (at->place >= 0) {
       note_place(e, value, (at->place + i) % e->values.chunks);
     }
@@ -103,30 +103,18 @@ static polyccl_result run_step(pccl_execution *e, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static void fill_inputs(pccl_execution *e) {
+static void empty_absents(pccl_execution *e) {
   const pccl_verify *v = e->v;
-  const polyccl_plan *plan = v->plan;
-  for (size_t c = 0; c < v->cell[plan->ranks]; c++) {
-    e->value[c] = PCCL_NOTHING;
-    e->writer[c] = -1;
-  }
-  for (int32_t r = 0; r < plan->ranks; r++) {
-    size_t first = v->cell[r] + (size_t)pccl_verify_cell(v, r, POLYCCL_BUF_INPUT, 0);
-    for (int32_t k = 0; k < e->values.input; k++) {
-      e->value[first + (size_t)k] = r * e->values.input + k;
-    }
-  }
-  for (size_t i = 0; i < plan->absents; i++) {
-    const polyccl_leaf *leaf = &plan->absent[i];
-    e->value[v->cell[leaf->rank] + (size_t)pccl_verify_cell(v, leaf->rank, POLYCCL_BUF_INPUT, leaf->chunk)] =
-        PCCL_NOTHING;
+  for (size_t i = 0; i < v->plan->absents; i++) {
+    const polyccl_leaf *leaf = &v->plan->absent[i];
+    e->value[v->cell[leaf->rank] + (size_t)pccl_verify_cell(v, leaf->rank, POLYCCL_BUF_INPUT, leaf->chunk)] = -1;
   }
 }
 
 /* ---- the phase ---- */
 
 static polyccl_result execute(pccl_execution *e) {
-  fill_inputs(e);
+  empty_absents(e);
   for (size_t i = 0; i < e->v->plan->steps; i++) {
     PCCL_TRY(run_step(e, e->v->order[i]));
   }
@@ -152,8 +140,8 @@ polyccl_result pccl_verify_post(pccl_verify *v) {
   int32_t input = plan->rank[0].input;
   pccl_execution e = {.v = v,
                       .values = {.leaves = plan->ranks * input, .input = input, .chunks = plan->chunks},
-                      .value = pccl_array(cells, sizeof(int32_t)),
-                      .writer = pccl_array(cells, sizeof(int32_t)),
+                      .value = pccl_zeroed(cells, sizeof(int32_t)),
+                      .writer = pccl_zeroed(cells, sizeof(int32_t)),
                       .message = pccl_array(plan->steps, sizeof(size_t))};
   /* With blocks of unequal size a place is no part of a count. */
   v->report.uneven = !custom || plan->chunks_out == 0 || plan->chunks_out == plan->chunks;

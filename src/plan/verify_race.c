@@ -20,8 +20,14 @@
 
 enum {
   NO_STEP = -1,
-  SNAPSHOT_LIMIT = 1 << 26, /* clock entries on a rank; beyond, clocks know less and verify_reach.c does more */
-  QUERY_LIMIT = 1 << 16     /* open questions that are answered together */
+  /* Entries of all clocks of a rank, of their snapshots, and entries looked at in all. Beyond, clocks know less and
+   * verify_reach.c does more. */
+  CLOCK_LIMIT = 1 << 24,
+  SNAPSHOTS_FREE = 1 << 22,
+  SNAPSHOTS_PER_STEP = 256,
+  SNAPSHOT_LIMIT = 1 << 25,
+  CLOCK_WORK = 1 << 28,
+  QUERY_LIMIT = 1 << 16 /* open questions that are answered together */
 };
 
 typedef struct snapshot {
@@ -38,10 +44,12 @@ typedef struct reader {
 typedef struct race {
   const pccl_verify *v;
   int32_t rank;
-  size_t tbs, most_tbs, cells;
-  int32_t *clock;         /* [most tbs x most tbs], a row per thread block */
-  bool *moved;            /* [most tbs] the row is not all 0 */
-  snapshots *history;     /* [most tbs] */
+  size_t tbs, max_tbs, cells;
+  int32_t **clock; /* [max tbs] a row of [max tbs] per thread block; NULL: all 0 */
+  size_t clocks;   /* rows made */
+  size_t work;
+  bool *moved;            /* [max tbs] the row is not all 0 */
+  snapshots *history;     /* [max tbs] */
   PCCL_VEC(int32_t) rows; /* the snapshots' clocks */
   int32_t *writer;        /* [cells] */
   int32_t *readers;       /* [cells] head of a list in `pool` */
@@ -53,7 +61,10 @@ typedef struct race {
 
 /* ---- clocks ---- */
 
-static int32_t *clock_of(race *r, int32_t tb) { return r->clock + (size_t)tb * r->most_tbs; }
+/* Does thread block `tb` know that step `index` of thread block `other` has ended? */
+static bool knows(const race *r, int32_t tb, int32_t other, int32_t index) {
+  return r->clock[tb] != NULL && r->clock[tb][other] > index;
+}
 
 static bool raise(int32_t *clock, int32_t value) {
   if (*clock >= value) {
@@ -81,6 +92,7 @@ static const int32_t *snapshot_at(const race *r, int32_t tb, int32_t step) {
 static bool join(race *r, int32_t *clock, const polyccl_wait *wait) {
   bool changed = raise(&clock[wait->tb], wait->step + 1);
   const int32_t *row = changed ? snapshot_at(r, wait->tb, wait->step) : NULL;
+  r->work += row != NULL ? r->tbs : 1;
   for (size_t u = 0; row != NULL && u < r->tbs; u++) {
     raise(&clock[u], row[u]);
   }
@@ -88,23 +100,42 @@ static bool join(race *r, int32_t *clock, const polyccl_wait *wait) {
 }
 
 static polyccl_result keep(race *r, int32_t tb, int32_t index) {
-  if (r->rows.len + r->tbs > SNAPSHOT_LIMIT) {
+  size_t limit = SNAPSHOTS_FREE + SNAPSHOTS_PER_STEP * r->v->plan->steps;
+  if (r->rows.len + r->tbs > (limit < SNAPSHOT_LIMIT ? limit : SNAPSHOT_LIMIT)) {
     return POLYCCL_SUCCESS;
   }
   if (!pccl_vec_reserve(&r->rows, r->tbs) ||
       !pccl_vec_push(&r->history[tb], (snapshot){.step = index, .row = r->rows.len})) {
     return pccl_no_memory("the verifier");
   }
-  memcpy(r->rows.data + r->rows.len, clock_of(r, tb), r->tbs * sizeof(int32_t));
+  memcpy(r->rows.data + r->rows.len, r->clock[tb], r->tbs * sizeof(int32_t));
   r->rows.len += r->tbs;
+  r->work += r->tbs;
+  return POLYCCL_SUCCESS;
+}
+
+/* False: the clocks have become too many, or too much work. */
+static polyccl_result make_clock(race *r, int32_t tb, bool *made) {
+  *made = r->work <= CLOCK_WORK && (r->clock[tb] != NULL || (r->clocks + 1) * r->max_tbs <= CLOCK_LIMIT);
+  if (*made && r->clock[tb] == NULL) {
+    r->clock[tb] = pccl_zeroed(r->max_tbs, sizeof(int32_t));
+    r->clocks++;
+    return r->clock[tb] != NULL ? POLYCCL_SUCCESS : pccl_no_memory("the order of thread blocks");
+  }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result advance_clock(race *r, int32_t s) {
   const polyccl_step *step = &r->v->plan->step[s];
   int32_t tb = r->v->step_tb[s] - r->v->plan->rank[r->rank].tb;
-  int32_t *clock = clock_of(r, tb);
-  bool changed = false;
+  bool changed = false, made = false;
+  if (step->waits > 0) {
+    PCCL_TRY(make_clock(r, tb, &made));
+  }
+  if (!made) {
+    return POLYCCL_SUCCESS;
+  }
+  int32_t *clock = r->clock[tb];
   for (int32_t w = 0; w < step->waits; w++) {
     const polyccl_wait *wait = &r->v->plan->wait[step->wait + w];
     if (wait->tb != tb && join(r, clock, wait)) {
@@ -125,7 +156,7 @@ static polyccl_result require_order(race *r, int32_t before, int32_t s, int32_t 
   const pccl_verify *v = r->v;
   int32_t first_tb = v->plan->rank[r->rank].tb;
   int32_t from = v->step_tb[before] - first_tb, to = v->step_tb[s] - first_tb;
-  if (from == to || clock_of(r, to)[from] > pccl_verify_index(v, (size_t)before)) {
+  if (from == to || knows(r, to, from, pccl_verify_index(v, (size_t)before))) {
     return POLYCCL_SUCCESS;
   }
   if (r->open.len > 0) {
@@ -243,24 +274,27 @@ static polyccl_result answer_open(race *r) {
 
 static void start_rank(race *r, int32_t rank) {
   const polyccl_plan_rank *at = &r->v->plan->rank[rank];
+  for (size_t t = 0; t < r->tbs; t++) { /* of the rank before */
+    r->history[t].len = 0;
+    if (r->moved[t]) {
+      memset(r->clock[t], 0, r->tbs * sizeof *r->clock[t]);
+      r->moved[t] = false;
+    }
+  }
   r->rank = rank;
   r->tbs = (size_t)at->tbs;
   r->cells = r->v->cell[rank + 1] - r->v->cell[rank];
   r->rows.len = r->pool.len = 0;
   r->spare = NO_STEP;
-  for (size_t t = 0; t < r->most_tbs; t++) {
-    r->history[t].len = 0;
-    if (r->moved[t]) {
-      memset(clock_of(r, (int32_t)t), 0, r->most_tbs * sizeof *r->clock);
-      r->moved[t] = false;
-    }
-  }
   for (size_t c = 0; c < r->cells; c++) {
     r->writer[c] = r->readers[c] = NO_STEP;
   }
 }
 
 static polyccl_result check_rank(race *r, int32_t rank, const int32_t *steps, size_t count) {
+  if (count < 2) {
+    return POLYCCL_SUCCESS;
+  }
   start_rank(r, rank);
   for (size_t i = 0; i < count; i++) {
     PCCL_TRY(advance_clock(r, steps[i]));
@@ -299,18 +333,18 @@ static polyccl_result check_ranks(race *r, size_t *first, int32_t *sorted) {
 }
 
 polyccl_result pccl_verify_race(const pccl_verify *v) {
-  size_t most_cells = 0, tbs = (size_t)v->report.max_tbs;
+  size_t max_cells = 0, tbs = (size_t)v->report.max_tbs;
   for (int32_t r = 0; r < v->plan->ranks; r++) {
     size_t cells = v->cell[r + 1] - v->cell[r];
-    most_cells = cells > most_cells ? cells : most_cells;
+    max_cells = cells > max_cells ? cells : max_cells;
   }
   race r = {.v = v,
-            .most_tbs = tbs,
-            .clock = pccl_zeroed(tbs, tbs * sizeof(int32_t)),
+            .max_tbs = tbs,
+            .clock = pccl_zeroed(tbs, sizeof(int32_t *)),
             .moved = pccl_zeroed(tbs, sizeof(bool)),
             .history = pccl_zeroed(tbs, sizeof(snapshots)),
-            .writer = pccl_array(most_cells, sizeof(int32_t)),
-            .readers = pccl_array(most_cells, sizeof(int32_t))};
+            .writer = pccl_array(max_cells, sizeof(int32_t)),
+            .readers = pccl_array(max_cells, sizeof(int32_t))};
   size_t *first = pccl_array((size_t)v->plan->ranks + 2, sizeof *first);
   int32_t *sorted = pccl_array(v->plan->steps, sizeof *sorted);
   polyccl_result result = POLYCCL_SUCCESS;
@@ -323,6 +357,9 @@ polyccl_result pccl_verify_race(const pccl_verify *v) {
   pccl_reach_close(r.reach);
   for (size_t t = 0; r.history != NULL && t < tbs; t++) {
     pccl_vec_free(&r.history[t]);
+  }
+  for (size_t t = 0; r.clock != NULL && t < tbs; t++) {
+    free(r.clock[t]);
   }
   free(r.clock);
   free(r.moved);

@@ -1,16 +1,17 @@
 /* Is one step certain to end before another starts, by any path of thread-block order, waits and messages?
  *
  * First a search backwards from the later step, which stops at steps whose longest chain is no longer than that of the
- * earlier one (they cannot come after it). It is given up after a bounded number of steps. The questions left over
- * are answered together by sweeps: one pass over all steps in topological order tells for each step the last step of
- * one given thread block that comes before it. The work of both is counted and bounded. */
+ * earlier one (they cannot come after it). It is given up after a bounded number of steps. Questions about one later
+ * step share a search. Those left over are answered together by sweeps: one pass over all steps in topological order
+ * tells for each step the last step of one given thread block that comes before it. The work of both is counted and
+ * bounded. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/vec.h"
 #include "plan/verify.h"
 
-enum { SEARCH_STEPS = 2048 };
+enum { SEARCH_STEPS = 2048, NO_STEP = -1 };
 
 typedef struct pccl_reach {
   const pccl_verify *v;
@@ -48,16 +49,17 @@ static bool expand(reach *r, int32_t s, int32_t level) {
   return v->from[s] < 0 || visit(r, v->from[s], level);
 }
 
-/* Finds the path from `before` (level: its own minus 1, so that it is visited itself) to `after`. */
-static answer search(reach *r, int32_t before, int32_t after) {
+/* Visits what comes before `after` and has a chain longer than `level`, until it meets `wanted` (NO_STEP: until there
+ * is no more) or has looked at `limit` steps. What it met is below `seen`. */
+static answer search(reach *r, int32_t after, int32_t level, int32_t wanted, size_t limit) {
   const pccl_verify *v = r->v;
-  int32_t level = v->level[before] - 1, visited = 0;
+  size_t visited = 0;
   if (!visit(r, after, level)) {
     return NO_MEMORY;
   }
   while (r->stack.len > 0) {
     int32_t s = r->stack.data[--r->stack.len], tb = v->step_tb[s];
-    if (tb == v->step_tb[before] && s >= before) {
+    if (wanted != NO_STEP && tb == v->step_tb[wanted] && s >= wanted) {
       return YES;
     }
     if (r->seen[tb] == 0 && !pccl_vec_push(&r->dirty, tb)) {
@@ -67,7 +69,7 @@ static answer search(reach *r, int32_t before, int32_t after) {
     r->seen[tb] = index >= low ? index + 1 : low;
     for (; index >= low && v->level[s] > level; index--, s--) {
       r->work++;
-      if (++visited > SEARCH_STEPS) {
+      if (++visited > limit) {
         return UNKNOWN;
       }
       if (!expand(r, s, level)) {
@@ -78,14 +80,48 @@ static answer search(reach *r, int32_t before, int32_t after) {
   return NO;
 }
 
-static answer ask(reach *r, int32_t before, int32_t after) {
-  r->work++;
-  answer found = exhausted(r) ? UNKNOWN : search(r, before, after);
+static void forget(reach *r) {
   for (size_t i = 0; i < r->dirty.len; i++) {
     r->seen[r->dirty.data[i]] = 0;
   }
   r->dirty.len = r->stack.len = 0;
+}
+
+static answer ask(reach *r, int32_t before, int32_t after) {
+  r->work++;
+  /* The level is that of `before` minus 1, so that it is visited itself. */
+  answer found = exhausted(r) ? UNKNOWN : search(r, after, r->v->level[before] - 1, before, SEARCH_STEPS);
+  forget(r);
   return found;
+}
+
+/* query[from .. to), all about one later step: `open` gets the unanswered, *failed the first that is not so. */
+static answer ask_together(reach *r, const pccl_reach_query *query, size_t from, size_t to, size_t *open, size_t *opens,
+                           size_t *failed) {
+  const pccl_verify *v = r->v;
+  int32_t level = INT32_MAX;
+  for (size_t i = from; i < to; i++) {
+    level = v->level[query[i].before] < level ? v->level[query[i].before] : level;
+  }
+  r->work += to - from;
+  int32_t wanted = to - from == 1 ? query[from].before : NO_STEP;
+  answer end = UNKNOWN;
+  if (!exhausted(r)) {
+    end = search(r, query[from].after, level - 1, wanted, SEARCH_STEPS * (to - from));
+  }
+  for (size_t i = from; i < to && end != NO_MEMORY && end != YES && *failed == to; i++) {
+    int32_t before = query[i].before;
+    if (r->seen[v->step_tb[before]] > pccl_verify_index(v, (size_t)before)) {
+      continue; /* met */
+    }
+    if (end == NO) {
+      *failed = i;
+    } else {
+      open[(*opens)++] = i;
+    }
+  }
+  forget(r);
+  return end;
 }
 
 /* last[s]: the highest index of a step of `tb` that is `s` or comes before it; -1: none. */
@@ -147,13 +183,15 @@ static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t
 static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t count, size_t *open, size_t *failed) {
   size_t opens = 0;
   *failed = count;
-  for (size_t i = 0; i < count && *failed == count; i++) {
-    switch (ask(r, query[i].before, query[i].after)) {
-      case YES: break;
-      case NO: *failed = i; break;
-      case UNKNOWN: open[opens++] = i; break;
-      case NO_MEMORY: return pccl_no_memory("the verifier");
+  for (size_t i = 0, end; i < count && *failed == count; i = end) {
+    for (end = i + 1; end < count && query[end].after == query[i].after;) {
+      end++;
     }
+    size_t first_failed = end;
+    if (ask_together(r, query, i, end, open, &opens, &first_failed) == NO_MEMORY) {
+      return pccl_no_memory("the order of the steps");
+    }
+    *failed = first_failed < end ? first_failed : count;
   }
   return opens > 0 ? sweep_open(r, query, open, opens, failed) : POLYCCL_SUCCESS;
 }
