@@ -9,31 +9,43 @@
 typedef struct checker {
   const polyccl_program *program;
   pccl_values values;
-  int32_t **cell;    /* [rank][cell] value */
+  int32_t **cell;    /* [rank][cell] value; UNREAD: its input chunk, of which nobody has asked yet */
   uint32_t **depth;  /* [rank][cell, then scratch]: operations on the longest chain to it */
   uint32_t **writer; /* the same shape: 1 + operation */
+  size_t *scratch;   /* [scratch x ranks] its first slot */
   uint32_t longest;
   size_t remote;
 } checker;
 
-static int scratch_base(const polyccl_program *program, int rank, int buffer) {
-  int base = program->cells;
-  for (int i = 0; i < buffer - POLYCCL_SCRATCH; i++) {
-    base += program->scratch.data[i].length[rank];
+enum { UNREAD = PCCL_NOTHING - 1 };
+
+static size_t slot_of(const checker *c, pccl_place place) {
+  const polyccl_program *program = c->program;
+  if (place.buffer < POLYCCL_SCRATCH) {
+    return (size_t)pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
   }
-  return base;
+  size_t ranks = (size_t)program->config.ranks;
+  return c->scratch[(size_t)(place.buffer - POLYCCL_SCRATCH) * ranks + (size_t)place.rank] + (size_t)place.index;
 }
 
-static int slot_of(const polyccl_program *program, pccl_place place) {
-  if (place.buffer < POLYCCL_SCRATCH) {
-    return pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
+/* The value in a slot; -1 (PCCL_NOTHING): none, or no memory, which *ok says. */
+static int32_t value_in(checker *c, int rank, size_t slot, bool *ok) {
+  int32_t *cell = &c->cell[rank][slot];
+  if (*cell == UNREAD) {
+    int input = (int)slot - pccl_collective_cell(&c->program->spec, rank, false, 0);
+    *cell = pccl_value_leaf(&c->values, (polyccl_leaf){rank, input});
+    *ok = *ok && *cell >= 0;
   }
-  return scratch_base(program, place.rank, place.buffer) + place.index;
+  return *cell;
 }
 
 static bool start_rank(checker *c, int rank) {
   const polyccl_program *program = c->program;
-  size_t slots = (size_t)scratch_base(program, rank, POLYCCL_SCRATCH + (int)program->scratch.len);
+  size_t slots = (size_t)program->cells;
+  for (size_t i = 0; i < program->scratch.len; i++) {
+    c->scratch[i * (size_t)program->config.ranks + (size_t)rank] = slots;
+    slots += (size_t)program->scratch.data[i].length[rank];
+  }
   c->cell[rank] = pccl_array(slots, sizeof **c->cell);
   c->depth[rank] = pccl_zeroed(slots, sizeof **c->depth);
   c->writer[rank] = pccl_zeroed(slots, sizeof **c->writer);
@@ -44,12 +56,8 @@ static bool start_rank(checker *c, int rank) {
     c->cell[rank][i] = PCCL_NOTHING;
   }
   for (int i = 0; i < program->input; i++) {
-    int32_t leaf = pccl_value_leaf(&c->values, (polyccl_leaf){rank, i});
-    if (leaf < 0) {
-      return false;
-    }
     if (pccl_program_held(program, rank, i)) {
-      c->cell[rank][pccl_collective_cell(&program->spec, rank, false, i)] = leaf;
+      c->cell[rank][pccl_collective_cell(&program->spec, rank, false, i)] = UNREAD;
     }
   }
   return true;
@@ -58,17 +66,17 @@ static bool start_rank(checker *c, int rank) {
 /* The builder has checked every reference, so sources hold something here. */
 static bool execute(checker *c, size_t number) {
   const pccl_operation *operation = &c->program->operations.data[number];
-  int src = slot_of(c->program, operation->src), dst = slot_of(c->program, operation->dst);
+  size_t src = slot_of(c, operation->src), dst = slot_of(c, operation->dst);
   int from = operation->src.rank, to = operation->dst.rank;
   c->remote += from != to;
-  for (int i = 0; i < operation->size; i++) {
-    int32_t value = c->cell[from][src + i];
+  bool ok = true;
+  for (size_t i = 0; ok && i < (size_t)operation->size; i++) {
+    int32_t value = value_in(c, from, src + i, &ok);
     uint32_t depth = c->depth[from][src + i];
     if (operation->kind == PCCL_REDUCE) {
-      value = pccl_value_reduce(&c->values, c->cell[to][dst + i], value);
-      if (value < 0) {
-        return false;
-      }
+      int32_t before = value_in(c, to, dst + i, &ok);
+      value = ok ? pccl_value_reduce(&c->values, before, value) : PCCL_NOTHING;
+      ok = value >= 0;
       depth = depth > c->depth[to][dst + i] ? depth : c->depth[to][dst + i];
     }
     c->cell[to][dst + i] = value;
@@ -76,7 +84,7 @@ static bool execute(checker *c, size_t number) {
     c->writer[to][dst + i] = (uint32_t)number + 1;
     c->longest = depth + 1 > c->longest ? depth + 1 : c->longest;
   }
-  return true;
+  return ok;
 }
 
 static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf *wanted, size_t count) {
@@ -131,7 +139,11 @@ static polyccl_result check_custom(checker *c) {
       for (int k = 0; k < list.leaves; k++) {
         sum = pccl_sum_add(sum, pccl_sum_of_leaf(wanted[k]));
       }
-      int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
+      bool ok = true;
+      int32_t value = value_in(c, rank, (size_t)pccl_collective_cell(&program->spec, rank, true, i), &ok);
+      if (!ok) {
+        return pccl_no_memory("the values of the symbolic check");
+      }
       if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, sum)) {
         return wrong(c, rank, i, wanted, (size_t)list.leaves);
       }
@@ -151,7 +163,11 @@ static polyccl_result check_standard(checker *c, pccl_sum *cache, bool *known, u
       }
       pccl_sum want = kind == PCCL_POST_ALL ? all_ranks_sum(cache, known, program->config.ranks, leaf.chunk)
                                             : pccl_sum_of_leaf(leaf);
-      int32_t value = c->cell[rank][pccl_collective_cell(&program->spec, rank, true, i)];
+      bool ok = true;
+      int32_t value = value_in(c, rank, (size_t)pccl_collective_cell(&program->spec, rank, true, i), &ok);
+      if (!ok) {
+        return pccl_no_memory("the values of the symbolic check");
+      }
       if (value == PCCL_NOTHING || !pccl_sum_equal(c->values.data[value].sum, want)) {
         return wrong(c, rank, i, &leaf, 1);
       }
@@ -210,9 +226,10 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
   checker c = {.program = program,
                .cell = pccl_zeroed(ranks, sizeof *c.cell),
                .depth = pccl_zeroed(ranks, sizeof *c.depth),
-               .writer = pccl_zeroed(ranks, sizeof *c.writer)};
-  polyccl_result result =
-      c.cell != NULL && c.depth != NULL && c.writer != NULL ? run(&c, summary) : pccl_no_memory("the symbolic check");
+               .writer = pccl_zeroed(ranks, sizeof *c.writer),
+               .scratch = pccl_array(program->scratch.len * ranks, sizeof *c.scratch)};
+  bool ok = c.cell != NULL && c.depth != NULL && c.writer != NULL && c.scratch != NULL;
+  polyccl_result result = ok ? run(&c, summary) : pccl_no_memory("the symbolic check");
   for (size_t rank = 0; rank < ranks; rank++) {
     free(c.cell != NULL ? c.cell[rank] : NULL);
     free(c.depth != NULL ? c.depth[rank] : NULL);
@@ -221,6 +238,7 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
   free(c.cell);
   free(c.depth);
   free(c.writer);
+  free(c.scratch);
   pccl_vec_free(&c.values);
   return result;
 }
