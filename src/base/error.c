@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/vec.h"
 
 enum { MESSAGE_BYTES = 4096 };
 
@@ -59,7 +60,13 @@ polyccl_result pccl_fail_at(polyccl_result result, polyccl_location at, const ch
 }
 
 polyccl_result pccl_no_memory(const char *what) {
-  return pccl_fail(POLYCCL_ERROR_MEMORY, "out of memory for %s", what);
+  pccl_request request = pccl_failed_request();
+  if (request.element == 0) {
+    return pccl_fail(POLYCCL_ERROR_MEMORY, "out of memory for %s", what);
+  }
+  double mib = (double)request.count * (double)request.element / (1 << 20);
+  return pccl_fail(POLYCCL_ERROR_MEMORY, "out of memory for %s: %.1f MiB (%zu times %zu bytes)", what, mib,
+                   request.count, request.element);
 }
 
 polyccl_result pccl_fail_errno(const char *format, ...) {

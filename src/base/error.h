@@ -13,7 +13,7 @@ polyccl_result pccl_fail(polyccl_result result, const char *format, ...) __attri
 polyccl_result pccl_fail_at(polyccl_result result, polyccl_location at, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* POLYCCL_ERROR_MEMORY, naming what the memory was for. */
+/* POLYCCL_ERROR_MEMORY, naming what the memory was for, and how much of it where base/vec.h or base/map.h asked. */
 polyccl_result pccl_no_memory(const char *what) __attribute__((cold));
 
 /* POLYCCL_ERROR_SYSTEM with errno's text. */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 static size_t find(const pccl_map *map, uint64_t key) {
   size_t mask = map->capacity - 1;
   size_t i = (size_t)pccl_mix64(key) & mask;
@@ -22,7 +24,7 @@ uint64_t *pccl_map_get(const pccl_map *map, uint64_t key) {
 static bool grow(pccl_map *map) {
   enum { FIRST = 16 };
   pccl_map next = {.capacity = map->capacity != 0 ? map->capacity * 2 : FIRST, .used = map->used};
-  next.slots = calloc(next.capacity, 2 * sizeof *next.slots);
+  next.slots = pccl_zeroed(next.capacity, 2 * sizeof *next.slots);
   if (next.slots == NULL) {
     return false;
   }

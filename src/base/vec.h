@@ -23,9 +23,16 @@ bool pccl_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t ele
 
 #define pccl_vec_free(v) (free((v)->data), (v)->data = NULL, (v)->len = (v)->cap = 0)
 
-/* calloc and an uninitialised array, sizes checked; NULL: no memory (never for 0 elements). */
+/* calloc, an uninitialised array, realloc; sizes checked; NULL: no memory (never for 0 elements). */
 void *pccl_zeroed(size_t count, size_t element);
 void *pccl_array(size_t count, size_t element);
+void *pccl_resized(void *data, size_t count, size_t element);
+
+/* What this thread last failed to allocate, for the error message; element 0: nothing since the last call. */
+typedef struct pccl_request {
+  size_t count, element;
+} pccl_request;
+pccl_request pccl_failed_request(void);
 
 char *pccl_strdup(const char *text); /* NULL in, NULL out */
 

@@ -13,6 +13,7 @@ enum { MOST_CHANNELS = 1 << 15 };
 typedef struct router {
   pccl_ir *ir;
   pccl_map pairs;  /* (channel, rank, peer, direction) -> partner + 1, node << 32 */
+  pccl_map taken;  /* word_key() -> 64 channels of a lane, a bit each */
   pccl_map routes; /* hash of a route -> channel */
 } router;
 
@@ -38,18 +39,68 @@ static int32_t conflict(const router *r, int32_t channel, const pccl_node *node)
   return -1;
 }
 
-static bool take(router *r, int32_t channel, int32_t number) {
-  const pccl_node *node = &r->ir->nodes.data[number];
-  int32_t from = peer_from(r->ir, node), to = peer_to(r->ir, node);
-  uint64_t who = (uint64_t)number << 32;
-  return pccl_map_put(&r->pairs, end_key(channel, node->rank, from, false), who | ((uint32_t)to + 1), NULL) != NULL &&
-         pccl_map_put(&r->pairs, end_key(channel, node->rank, to, true), who | ((uint32_t)from + 1), NULL) != NULL;
-}
-
 /* The fused nodes of the route that starts with the send `head`, one after another. */
 static int32_t next_fused(const pccl_ir *ir, int32_t node) {
   int32_t next = ir->nodes.data[node].to;
   return next >= 0 && ir->nodes.data[next].to >= 0 ? next : -1;
+}
+
+/* The channels of a lane that are taken by what a node receives from, sends to, or by its very pair: 64 in a word. */
+typedef enum word_kind { WORD_RECEIVES, WORD_SENDS, WORD_PAIR } word_kind;
+
+enum { WORD = 64 };
+
+static uint64_t word_key(const router *r, int32_t lane, int32_t word, const pccl_node *node, word_kind kind) {
+  uint64_t from = kind != WORD_SENDS ? (uint64_t)peer_from(r->ir, node) + 1 : 0;
+  uint64_t to = kind != WORD_RECEIVES ? (uint64_t)peer_to(r->ir, node) + 1 : 0;
+  uint64_t ends = pccl_mix64((from << 40) | (to << 20) | (uint64_t)node->rank);
+  return pccl_mix64(ends ^ ((uint64_t)lane << 32) ^ (uint64_t)word) >> 1;
+}
+
+static uint64_t word_at(const router *r, int32_t lane, int32_t word, const pccl_node *node, word_kind kind) {
+  uint64_t *bits = pccl_map_get(&r->taken, word_key(r, lane, word, node, kind));
+  return bits != NULL ? *bits : 0;
+}
+
+static bool mark_taken(router *r, int32_t channel, const pccl_node *node) {
+  int32_t lane = channel % r->ir->lanes, place = channel / r->ir->lanes;
+  for (int kind = WORD_RECEIVES; kind <= WORD_PAIR; kind++) {
+    uint64_t *bits = pccl_map_put(&r->taken, word_key(r, lane, place / WORD, node, (word_kind)kind), 0, NULL);
+    if (bits == NULL) {
+      return false;
+    }
+    *bits |= (uint64_t)1 << (place % WORD);
+  }
+  return true;
+}
+
+/* The first channel from `channel` on, in its lane, that fits the whole route; MOST_CHANNELS: none. */
+static int32_t first_free(const router *r, int32_t channel, int32_t head) {
+  int32_t lanes = r->ir->lanes, lane = channel % lanes, place = channel / lanes;
+  uint64_t before = ((uint64_t)1 << (place % WORD)) - 1;
+  for (int32_t word = place / WORD; (int64_t)word * WORD * lanes < MOST_CHANNELS; word++) {
+    uint64_t taken = before;
+    for (int32_t node = next_fused(r->ir, head); node >= 0 && ~taken != 0; node = next_fused(r->ir, node)) {
+      const pccl_node *n = &r->ir->nodes.data[node];
+      taken |= (word_at(r, lane, word, n, WORD_RECEIVES) | word_at(r, lane, word, n, WORD_SENDS)) &
+               ~word_at(r, lane, word, n, WORD_PAIR);
+    }
+    if (~taken != 0) {
+      int64_t found = ((int64_t)word * WORD + __builtin_ctzll(~taken)) * lanes + lane;
+      return found < MOST_CHANNELS ? (int32_t)found : MOST_CHANNELS;
+    }
+    before = 0;
+  }
+  return MOST_CHANNELS;
+}
+
+static bool take(router *r, int32_t channel, int32_t number) {
+  const pccl_node *node = &r->ir->nodes.data[number];
+  int32_t from = peer_from(r->ir, node), to = peer_to(r->ir, node);
+  uint64_t who = (uint64_t)number << 32;
+  return mark_taken(r, channel, node) &&
+         pccl_map_put(&r->pairs, end_key(channel, node->rank, from, false), who | ((uint32_t)to + 1), NULL) != NULL &&
+         pccl_map_put(&r->pairs, end_key(channel, node->rank, to, true), who | ((uint32_t)from + 1), NULL) != NULL;
 }
 
 static int32_t route_conflict(const router *r, int32_t channel, int32_t head) {
@@ -103,7 +154,7 @@ static polyccl_result wished_route(router *r, int32_t channel, int32_t head) {
 }
 
 static polyccl_result free_route(router *r, int32_t head) {
-  int32_t lanes = r->ir->lanes, lane = r->ir->nodes.data[head].lane;
+  int32_t lane = r->ir->nodes.data[head].lane;
   if (next_fused(r->ir, head) < 0) {
     return assign(r, lane, head) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
   }
@@ -114,8 +165,8 @@ static polyccl_result free_route(router *r, int32_t head) {
   }
   int32_t channel = (int32_t)*known;
   while (route_conflict(r, channel, head) >= 0) {
-    channel += lanes;
-    if (channel >= MOST_CHANNELS) {
+    channel = first_free(r, channel + r->ir->lanes, head);
+    if (channel == MOST_CHANNELS) {
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(r->ir, &r->ir->nodes.data[head]),
                           "the routes need more than %d channels", MOST_CHANNELS);
     }
@@ -161,6 +212,7 @@ polyccl_result pccl_pass_channel(pccl_ir *ir) {
   router r = {.ir = ir};
   polyccl_result result = route_all(&r);
   pccl_map_free(&r.pairs);
+  pccl_map_free(&r.taken);
   pccl_map_free(&r.routes);
   return result;
 }

@@ -143,6 +143,10 @@ polyccl_result polyccl_compile(const polyccl_program *program, const polyccl_com
   ir.no_fusion = options->no_fusion;
   ir.times = options->times;
   polyccl_result result = compile(program, options, &ir, plan);
+  if (result == POLYCCL_ERROR_MEMORY) {
+    pccl_suffix(result, "; %s has %d ranks of %d chunks in %d parts, and %zu operations", program->name,
+                program->config.ranks, program->cells, ir.refine, program->operations.len);
+  }
   pccl_ir_free(&ir);
   return result;
 }

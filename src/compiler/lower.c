@@ -79,7 +79,7 @@ static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   }
   if ((size_t)self >= t->marks) {
     size_t marks = t->marks * 2 + 1024;
-    int32_t *grown = realloc(t->mark, marks * sizeof *grown);
+    int32_t *grown = pccl_resized(t->mark, marks, sizeof *grown);
     if (grown == NULL) {
       return false;
     }

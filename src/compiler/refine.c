@@ -373,6 +373,18 @@ static bool must_rename(const refiner *r) {
   return false;
 }
 
+/* Passes keep a few words for each chunk of each rank. */
+static polyccl_result check_slots(const pccl_ir *ir) {
+  enum { MOST_SLOTS = 1 << 26 };
+  const polyccl_program *program = ir->program;
+  int64_t chunks = (int64_t)program->cells * program->config.ranks + program->scratch_chunks;
+  return chunks * ir->refine <= MOST_SLOTS
+             ? POLYCCL_SUCCESS
+             : pccl_fail(POLYCCL_ERROR_LIMIT,
+                         "%s: %d instances cut the %lld chunks of all ranks into %lld (at most %d)", program->name,
+                         ir->instances, (long long)chunks, (long long)(chunks * ir->refine), MOST_SLOTS);
+}
+
 polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
   const polyccl_program *program = ir->program;
   refiner r = {.ir = ir, .program = program, .refine = ir->refine, .instances = ir->instances};
@@ -382,6 +394,9 @@ polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d instances cut the buffers into %lld chunks (at most %d)",
                      program->name, r.instances, (long long)(most * r.refine), POLYCCL_MAX_CHUNKS);
   }
+  polyccl_location nowhere = {program->name, 0};
+  PCCL_TRY(pccl_program_check_amount(program, NULL, r.instances, r.refine, nowhere));
+  PCCL_TRY(check_slots(ir));
   ir->spec.chunks *= r.refine;
   ir->spec.chunks_out *= r.refine;
   if (placement != POLYCCL_AS_WRITTEN) {

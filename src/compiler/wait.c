@@ -7,44 +7,45 @@
 #include "base/error.h"
 #include "compiler/ir.h"
 
-/* Beyond this many entries per rank, what other thread blocks knew is forgotten: more waits, never fewer. */
-static const size_t most_clocks = (size_t)1 << 24;
+/* Clocks cost a rank the square of its thread blocks. Beyond these numbers of entries, what thread blocks knew is
+ * forgotten: more waits, never too few. For snapshots and for rows of `known`, both of one rank: */
+static const size_t most_clocks = (size_t)1 << 24, most_known = (size_t)1 << 25;
+/* Copied or compared, on all ranks: so many, and so many more for each node. */
+static const size_t most_work = (size_t)1 << 30, most_work_of_node = 1024;
+
+typedef struct candidate {
+  int32_t node, position, pred; /* where it stands in the order of its rank, in the predecessors of the node at hand */
+} candidate;
 
 typedef struct waiter {
   pccl_ir *ir;
-  int32_t tbs;                  /* of the rank at hand */
-  int32_t *known;               /* [tbs x tbs] steps of column known to have ended by row */
-  int32_t *clock_of;            /* [nodes] its snapshot in clocks, -1: none */
-  int32_t *latest;              /* [tbs] snapshot that holds row's present clock, -1: none */
-  int32_t *next_step;           /* [tbs] */
-  PCCL_VEC(int32_t) clocks;     /* snapshots of tbs entries each */
-  PCCL_VEC(int32_t) candidates; /* nodes */
+  int32_t tbs;              /* of the rank at hand */
+  int32_t **known;          /* [tbs] by row: [tbs] steps of column known to have ended, NULL: none yet */
+  size_t known_len, work;   /* entries of known; left for clocks */
+  int32_t *clock_of;        /* [nodes] its snapshot in clocks, -1: none */
+  int32_t *position;        /* [nodes] in the order of its rank */
+  int32_t *latest;          /* [tbs] snapshot that holds row's present clock, -1: none */
+  int32_t *next_step;       /* [tbs] */
+  PCCL_VEC(int32_t) clocks; /* snapshots of tbs entries each */
+  PCCL_VEC(candidate) candidates;
 } waiter;
 
-static const int32_t *clock_at(const waiter *w, int32_t node) {
-  int32_t clock = w->clock_of[node];
-  return clock >= 0 ? w->clocks.data + (size_t)clock * (size_t)w->tbs : NULL;
+static bool may_work(waiter *w) {
+  size_t cost = (size_t)w->tbs;
+  bool enough = w->work >= cost;
+  w->work -= enough ? cost : 0;
+  return enough;
 }
 
-/* True when `other`'s end implies that of `node`. */
-static bool implies(const waiter *w, int32_t other, int32_t node) {
-  const pccl_node *n = &w->ir->nodes.data[node], *o = &w->ir->nodes.data[other];
-  if (n->tb == o->tb) {
-    return o->step >= n->step;
-  }
-  const int32_t *clock = clock_at(w, other);
-  return clock != NULL && clock[n->tb] > n->step;
-}
-
-static bool snapshot(waiter *w, int32_t tb) {
-  if (w->clocks.len + (size_t)w->tbs > most_clocks) {
-    w->latest[tb] = -1;
+static bool take_snapshot(waiter *w, int32_t tb) {
+  w->latest[tb] = -1;
+  if (w->clocks.len + (size_t)w->tbs > most_clocks || !may_work(w)) {
     return true;
   }
   if (!pccl_vec_reserve(&w->clocks, (size_t)w->tbs)) {
     return false;
   }
-  memcpy(w->clocks.data + w->clocks.len, w->known + (size_t)tb * (size_t)w->tbs, (size_t)w->tbs * sizeof(int32_t));
+  memcpy(w->clocks.data + w->clocks.len, w->known[tb], (size_t)w->tbs * sizeof(int32_t));
   w->latest[tb] = (int32_t)(w->clocks.len / (size_t)w->tbs);
   w->clocks.len += (size_t)w->tbs;
   return true;
@@ -52,74 +53,130 @@ static bool snapshot(waiter *w, int32_t tb) {
 
 static void learn(waiter *w, int32_t *known, int32_t node) {
   const pccl_node *n = &w->ir->nodes.data[node];
-  const int32_t *clock = clock_at(w, node);
-  for (int32_t tb = 0; clock != NULL && tb < w->tbs; tb++) {
-    known[tb] = known[tb] > clock[tb] ? known[tb] : clock[tb];
+  if (w->clock_of[node] >= 0 && may_work(w)) {
+    const int32_t *clock = w->clocks.data + (size_t)w->clock_of[node] * (size_t)w->tbs;
+    for (int32_t tb = 0; tb < w->tbs; tb++) {
+      known[tb] = known[tb] > clock[tb] ? known[tb] : clock[tb];
+    }
   }
   known[n->tb] = known[n->tb] > n->step + 1 ? known[n->tb] : n->step + 1;
+}
+
+/* The row of a thread block, made at its first wait; NULL in *row: no place for it. False: no memory. */
+static bool known_row(waiter *w, int32_t tb, int32_t **row) {
+  if (w->known[tb] == NULL && w->known_len + (size_t)w->tbs <= most_known) {
+    w->known[tb] = pccl_zeroed((size_t)w->tbs, sizeof **w->known);
+    if (w->known[tb] == NULL) {
+      return false;
+    }
+    w->known_len += (size_t)w->tbs;
+  }
+  *row = w->known[tb];
+  return true;
+}
+
+static int latest_first(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  return (x->position < y->position) - (x->position > y->position);
+}
+
+static int as_predecessors(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  return (x->pred > y->pred) - (x->pred < y->pred);
+}
+
+static bool find_candidates(waiter *w, const pccl_node *node) {
+  const int32_t *known = w->known[node->tb];
+  w->candidates.len = 0;
+  for (int32_t k = 0; k < node->preds; k++) {
+    int32_t pred = w->ir->preds.data[node->pred + k];
+    const pccl_node *p = &w->ir->nodes.data[pred];
+    if (p->tb != node->tb && (known == NULL || known[p->tb] <= p->step) &&
+        !pccl_vec_push(&w->candidates, (candidate){pred, w->position[pred], k})) {
+      return false;
+    }
+  }
+  if (w->candidates.len > 1) {
+    qsort(w->candidates.data, w->candidates.len, sizeof *w->candidates.data, latest_first);
+  }
+  return true;
+}
+
+/* What ends later implies what ends earlier, so from the latest on each one is kept that those before do not imply. */
+static void keep_needed(waiter *w, int32_t *known) {
+  size_t kept = 0;
+  for (size_t i = 0; i < w->candidates.len; i++) {
+    candidate c = w->candidates.data[i];
+    const pccl_node *p = &w->ir->nodes.data[c.node];
+    if (known == NULL || known[p->tb] <= p->step) {
+      w->candidates.data[kept++] = c;
+      if (known != NULL) {
+        learn(w, known, c.node);
+      }
+    }
+  }
+  w->candidates.len = kept;
+  if (kept > 1) {
+    qsort(w->candidates.data, kept, sizeof *w->candidates.data, as_predecessors);
+  }
 }
 
 static bool wait_for(waiter *w, int32_t number) {
   pccl_ir *ir = w->ir;
   pccl_node *node = &ir->nodes.data[number];
-  int32_t *known = w->known + (size_t)node->tb * (size_t)w->tbs;
   node->step = w->next_step[node->tb]++;
   node->wait = (int32_t)ir->waits.len;
   node->waits = 0;
-  w->candidates.len = 0;
-  for (int32_t k = 0; k < node->preds; k++) {
-    int32_t pred = ir->preds.data[node->pred + k];
-    const pccl_node *p = &ir->nodes.data[pred];
-    if (p->tb == node->tb || known[p->tb] > p->step) {
-      continue;
-    }
-    /* Keep the candidates free of one another. */
-    bool implied = false;
-    for (size_t i = 0; i < w->candidates.len && !implied; i++) {
-      implied = implies(w, w->candidates.data[i], pred);
-    }
-    if (implied) {
-      continue;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < w->candidates.len; i++) {
-      if (!implies(w, pred, w->candidates.data[i])) {
-        w->candidates.data[kept++] = w->candidates.data[i];
-      }
-    }
-    w->candidates.len = kept;
-    if (!pccl_vec_push(&w->candidates, pred)) {
-      return false;
-    }
-  }
-  for (size_t i = 0; i < w->candidates.len; i++) {
-    const pccl_node *p = &ir->nodes.data[w->candidates.data[i]];
-    learn(w, known, w->candidates.data[i]);
-    if (!pccl_vec_push(&ir->waits, (polyccl_wait){p->tb, p->step})) {
-      return false;
-    }
-    node->waits++;
-  }
-  if (node->waits > 0 && !snapshot(w, node->tb)) {
+  if (!find_candidates(w, node)) {
     return false;
+  }
+  if (w->candidates.len > 0) {
+    int32_t *known = NULL;
+    if (!known_row(w, node->tb, &known)) {
+      return false;
+    }
+    keep_needed(w, known);
+    for (size_t i = 0; i < w->candidates.len; i++) {
+      const pccl_node *p = &ir->nodes.data[w->candidates.data[i].node];
+      if (!pccl_vec_push(&ir->waits, (polyccl_wait){p->tb, p->step})) {
+        return false;
+      }
+      node->waits++;
+    }
+    if (known != NULL && !take_snapshot(w, node->tb)) {
+      return false;
+    }
   }
   w->clock_of[number] = w->latest[node->tb];
   return true;
 }
 
-static bool wait_on_rank(waiter *w, const int32_t *nodes, size_t count) {
-  size_t tbs = (size_t)w->tbs;
+static void forget_rank(waiter *w) {
+  for (int32_t tb = 0; w->known != NULL && tb < w->tbs; tb++) {
+    free(w->known[tb]);
+  }
   free(w->known);
   free(w->latest);
   free(w->next_step);
-  w->known = pccl_zeroed(tbs * tbs, sizeof *w->known);
-  w->latest = pccl_array(tbs, sizeof *w->latest);
-  w->next_step = pccl_zeroed(tbs, sizeof *w->next_step);
+  w->known = NULL;
+  w->latest = w->next_step = NULL;
+  w->known_len = 0;
   w->clocks.len = 0;
+}
+
+static bool wait_on_rank(waiter *w, int32_t tbs, const int32_t *nodes, size_t count) {
+  forget_rank(w);
+  w->tbs = tbs;
+  w->known = pccl_zeroed((size_t)tbs, sizeof *w->known);
+  w->latest = pccl_array((size_t)tbs, sizeof *w->latest);
+  w->next_step = pccl_zeroed((size_t)tbs, sizeof *w->next_step);
   if (w->known == NULL || w->latest == NULL || w->next_step == NULL) {
     return false;
   }
-  memset(w->latest, 0xff, tbs * sizeof *w->latest);
+  memset(w->latest, 0xff, (size_t)tbs * sizeof *w->latest);
+  for (size_t i = 0; i < count; i++) {
+    w->position[nodes[i]] = (int32_t)i;
+  }
   for (size_t i = 0; i < count; i++) {
     if (!wait_for(w, nodes[i])) {
       return false;
@@ -144,8 +201,7 @@ static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
   }
   for (int rank = 0; rank < ranks; rank++) {
     size_t begin = first[rank + 1], end = rank + 2 <= ranks ? first[rank + 2] : ir->order.len;
-    w->tbs = ir->tbs[rank];
-    if (!wait_on_rank(w, by_rank + begin, end - begin)) {
+    if (!wait_on_rank(w, ir->tbs[rank], by_rank + begin, end - begin)) {
       return false;
     }
   }
@@ -153,16 +209,20 @@ static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
 }
 
 polyccl_result pccl_pass_wait(pccl_ir *ir) {
-  waiter w = {.ir = ir, .clock_of = pccl_array(ir->nodes.len, sizeof *w.clock_of)};
+  size_t count = ir->nodes.len;
+  waiter w = {.ir = ir,
+              .work = most_work + most_work_of_node * count,
+              .clock_of = pccl_array(count, sizeof *w.clock_of),
+              .position = pccl_array(count, sizeof *w.position)};
   int32_t *by_rank = pccl_array(ir->order.len, sizeof *by_rank);
   size_t *first = pccl_zeroed((size_t)ir->spec.ranks + 2, sizeof *first);
-  bool ok = w.clock_of != NULL && by_rank != NULL && first != NULL && wait_on_ranks(&w, by_rank, first);
+  bool ok =
+      w.clock_of != NULL && w.position != NULL && by_rank != NULL && first != NULL && wait_on_ranks(&w, by_rank, first);
   free(by_rank);
   free(first);
-  free(w.known);
-  free(w.latest);
-  free(w.next_step);
+  forget_rank(&w);
   free(w.clock_of);
+  free(w.position);
   pccl_vec_free(&w.clocks);
   pccl_vec_free(&w.candidates);
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");

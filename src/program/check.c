@@ -16,28 +16,27 @@ typedef struct checker {
   int32_t **cell;    /* [rank][cell] value */
   uint32_t **depth;  /* [rank][cell, then scratch]: operations on the longest chain to it */
   uint32_t **writer; /* the same shape: 1 + operation */
+  size_t *scratch;   /* [scratch x ranks] its first slot */
   uint32_t longest;
   size_t remote;
 } checker;
 
-static int scratch_base(const polyccl_program *program, int rank, int buffer) {
-  int base = program->cells;
-  for (int i = 0; i < buffer - POLYCCL_SCRATCH; i++) {
-    base += program->scratch.data[i].length[rank];
-  }
-  return base;
-}
-
-static int slot_of(const polyccl_program *program, pccl_place place) {
+static size_t slot_of(const checker *c, pccl_place place) {
+  const polyccl_program *program = c->program;
   if (place.buffer < POLYCCL_SCRATCH) {
-    return pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
+    return (size_t)pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
   }
-  return scratch_base(program, place.rank, place.buffer) + place.index;
+  size_t ranks = (size_t)program->config.ranks;
+  return c->scratch[(size_t)(place.buffer - POLYCCL_SCRATCH) * ranks + (size_t)place.rank] + (size_t)place.index;
 }
 
 static bool start_rank(checker *c, int rank) {
   const polyccl_program *program = c->program;
-  size_t slots = (size_t)scratch_base(program, rank, POLYCCL_SCRATCH + (int)program->scratch.len);
+  size_t slots = (size_t)program->cells;
+  for (size_t i = 0; i < program->scratch.len; i++) {
+    c->scratch[i * (size_t)program->config.ranks + (size_t)rank] = slots;
+    slots += (size_t)program->scratch.data[i].length[rank];
+  }
   c->cell[rank] = pccl_array(slots, sizeof **c->cell);
   c->depth[rank] = pccl_zeroed(slots, sizeof **c->depth);
   c->writer[rank] = pccl_zeroed(slots, sizeof **c->writer);
@@ -58,10 +57,10 @@ static bool start_rank(checker *c, int rank) {
 /* The builder has checked every reference, so sources hold something here. */
 static bool execute(checker *c, size_t number) {
   const pccl_operation *operation = &c->program->operations.data[number];
-  int src = slot_of(c->program, operation->src), dst = slot_of(c->program, operation->dst);
+  size_t src = slot_of(c, operation->src), dst = slot_of(c, operation->dst);
   int from = operation->src.rank, to = operation->dst.rank;
   c->remote += from != to;
-  for (int i = 0; i < operation->size; i++) {
+  for (size_t i = 0; i < (size_t)operation->size; i++) {
     int32_t value = c->cell[from][src + i];
     uint32_t depth = c->depth[from][src + i];
     if (operation->kind == PCCL_REDUCE) {
@@ -214,9 +213,10 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
       .values = {.leaves = (int32_t)ranks * program->input, .input = program->input, .chunks = program->config.chunks},
       .cell = pccl_zeroed(ranks, sizeof *c.cell),
       .depth = pccl_zeroed(ranks, sizeof *c.depth),
-      .writer = pccl_zeroed(ranks, sizeof *c.writer)};
-  polyccl_result result =
-      c.cell != NULL && c.depth != NULL && c.writer != NULL ? run(&c, summary) : pccl_no_memory("the symbolic check");
+      .writer = pccl_zeroed(ranks, sizeof *c.writer),
+      .scratch = pccl_array(program->scratch.len * ranks, sizeof *c.scratch)};
+  bool ok = c.cell != NULL && c.depth != NULL && c.writer != NULL && c.scratch != NULL;
+  polyccl_result result = ok ? run(&c, summary) : pccl_no_memory("the symbolic check");
   for (size_t rank = 0; rank < ranks; rank++) {
     free(c.cell != NULL ? c.cell[rank] : NULL);
     free(c.depth != NULL ? c.depth[rank] : NULL);
@@ -225,6 +225,7 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
   free(c.cell);
   free(c.depth);
   free(c.writer);
+  free(c.scratch);
   pccl_values_free(&c.values);
   pccl_coverage_close(&c.coverage);
   pccl_vec_free(&c.wanted);

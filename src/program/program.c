@@ -1,4 +1,4 @@
-/* Building a program: creation, declarations, the checks of each operation as it is added. */
+/* Building a program: creation, the checks of each operation as it is added. */
 #include "program/program.h"
 
 #include <stdio.h>
@@ -7,9 +7,6 @@
 
 #include "base/error.h"
 #include "base/sized.h"
-
-/* More chunks than this over all ranks would not fit in memory on the way to a plan. */
-static const uint64_t most_cells = (uint64_t)1 << 31;
 
 static polyccl_result invalid_config(const polyccl_program_config *config, pccl_collective_spec *spec) {
   *spec = (pccl_collective_spec){.kind = config->collective,
@@ -39,9 +36,11 @@ polyccl_result polyccl_program_create(const polyccl_program_config *given, polyc
   pccl_collective_spec spec;
   PCCL_TRY(invalid_config(config, &spec));
   uint64_t cells = (uint64_t)pccl_collective_cells(&spec) * (uint64_t)config->ranks;
-  if (cells > most_cells) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu chunks over all ranks are too many (at most %llu)",
-                     (unsigned long long)cells, (unsigned long long)most_cells);
+  if (cells > PCCL_MAX_CELLS) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the buffers of %d ranks have %llu chunks in all, %d on a rank; at most %d are supported: use "
+                     "fewer ranks or chunks",
+                     config->ranks, (unsigned long long)cells, pccl_collective_cells(&spec), PCCL_MAX_CELLS);
   }
   polyccl_program *made = pccl_zeroed(1, sizeof *made);
   if (made == NULL) {
@@ -63,7 +62,7 @@ polyccl_result polyccl_program_create(const polyccl_program_config *given, polyc
   }
   if (!ok) {
     polyccl_program_destroy(made);
-    return pccl_no_memory("a program");
+    return pccl_no_memory("the chunks of a program");
   }
   *program = made;
   return POLYCCL_SUCCESS;
@@ -93,6 +92,7 @@ void polyccl_program_destroy(polyccl_program *program) {
   pccl_vec_free(&program->written);
   pccl_vec_free(&program->scratch_written);
   pccl_vec_free(&program->scratch_room);
+  pccl_map_free(&program->scratch_index);
   pccl_vec_free(&program->parallel);
   pccl_vec_free(&program->transfers);
   pccl_vec_free(&program->post_lists);
@@ -167,85 +167,6 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
   return text;
 }
 
-/* ---- declarations ---- */
-
-bool pccl_program_held(const polyccl_program *program, int rank, int chunk) {
-  return pccl_map_get(&program->absent, (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk) == NULL;
-}
-
-static polyccl_result check_custom(const polyccl_program *program, int rank, int chunk, int chunks, const char *what) {
-  if (program->config.collective != POLYCCL_CUSTOM) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "only a custom collective declares a %s", what);
-  }
-  if (program->operations.len > 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the %s must be declared before the first operation", what);
-  }
-  if (rank < 0 || rank >= program->config.ranks || chunk < 0 || chunk >= chunks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: rank %d chunk %d is out of range (%d ranks, %d chunks)", what, rank,
-                     chunk, program->config.ranks, chunks);
-  }
-  return POLYCCL_SUCCESS;
-}
-
-polyccl_result polyccl_program_pre(polyccl_program *program, int rank, int chunk, bool held) {
-  PCCL_TRY(check_custom(program, rank, chunk, program->input, "precondition"));
-  uint64_t key = (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk;
-  if (!held && pccl_map_put(&program->absent, key, 1, NULL) == NULL) {
-    return pccl_no_memory("a precondition");
-  }
-  return POLYCCL_SUCCESS;
-}
-
-polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chunk, const polyccl_leaf *leaves,
-                                    int count) {
-  PCCL_TRY(check_custom(program, rank, chunk, program->output, "postcondition"));
-  if (count < 1) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d chunk %d names no input chunk", rank, chunk);
-  }
-  for (int i = 0; i < count; i++) {
-    if (leaves[i].rank < 0 || leaves[i].rank >= program->config.ranks || leaves[i].chunk < 0 ||
-        leaves[i].chunk >= program->input) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d chunk %d: rank %d chunk %d is out of range",
-                       rank, chunk, leaves[i].rank, leaves[i].chunk);
-    }
-  }
-  bool is_new;
-  uint64_t key = (uint64_t)rank * (uint64_t)program->output + (uint64_t)chunk;
-  uint64_t *slot = pccl_map_put(&program->posts, key, program->post_lists.len, &is_new);
-  if (slot != NULL && !is_new) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the postcondition of rank %d chunk %d is declared twice", rank, chunk);
-  }
-  pccl_post_list list = {(int32_t)program->post_leaves.len, count};
-  bool ok = slot != NULL && pccl_vec_push(&program->post_lists, list);
-  for (int i = 0; ok && i < count; i++) {
-    ok = pccl_vec_push(&program->post_leaves, leaves[i]);
-  }
-  return ok ? POLYCCL_SUCCESS : pccl_no_memory("a postcondition");
-}
-
-polyccl_result polyccl_program_scratch(polyccl_program *program, const char *name, int *buffer) {
-  for (size_t i = 0; i < program->scratch.len; i++) {
-    if (strcmp(program->scratch.data[i].name, name) == 0) {
-      *buffer = POLYCCL_SCRATCH + (int)i;
-      return POLYCCL_SUCCESS;
-    }
-  }
-  size_t ranks = (size_t)program->config.ranks;
-  pccl_scratch made = {pccl_strdup(name), pccl_zeroed(ranks, sizeof *made.length)};
-  if (made.name == NULL || made.length == NULL || !pccl_vec_reserve(&program->scratch_written, ranks) ||
-      !pccl_vec_reserve(&program->scratch_room, ranks) || !pccl_vec_push(&program->scratch, made)) {
-    free(made.name);
-    free(made.length);
-    return pccl_no_memory("a scratch buffer");
-  }
-  for (size_t rank = 0; rank < ranks; rank++) {
-    program->scratch_written.data[program->scratch_written.len++] = NULL;
-    program->scratch_room.data[program->scratch_room.len++] = 0;
-  }
-  *buffer = POLYCCL_SCRATCH + (int)program->scratch.len - 1;
-  return POLYCCL_SUCCESS;
-}
-
 /* ---- places ---- */
 
 /* Chunks of a buffer on a rank; for scratch, those in use. */
@@ -305,13 +226,23 @@ static polyccl_result check_place(const polyccl_program *program, pccl_place pla
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, int size) {
+static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, int size, polyccl_location at) {
   size_t which = (size_t)(place.buffer - POLYCCL_SCRATCH) * (size_t)program->config.ranks + (size_t)place.rank;
   int32_t *room = &program->scratch_room.data[which];
+  int32_t *length = &program->scratch.data[place.buffer - POLYCCL_SCRATCH].length[place.rank];
   int32_t need = place.index + size;
+  if (need <= *length) {
+    return POLYCCL_SUCCESS;
+  }
+  int64_t total = program->scratch_chunks + need - *length;
+  char name[128];
+  if (total > PCCL_MAX_CELLS) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "%s: scratch would have %lld chunks over all ranks (at most %d)",
+                        pccl_place_name(program, place, size, name, sizeof name), (long long)total, PCCL_MAX_CELLS);
+  }
   if (need > *room) {
     int32_t next = *room * 2 > need ? *room * 2 : need + 7;
-    uint64_t *grown = realloc(program->scratch_written.data[which], (size_t)next * sizeof *grown);
+    uint64_t *grown = pccl_resized(program->scratch_written.data[which], (size_t)next, sizeof *grown);
     if (grown == NULL) {
       return pccl_no_memory("a scratch buffer");
     }
@@ -319,8 +250,8 @@ static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, i
     program->scratch_written.data[which] = grown;
     *room = next;
   }
-  int32_t *length = &program->scratch.data[place.buffer - POLYCCL_SCRATCH].length[place.rank];
-  *length = need > *length ? need : *length;
+  program->scratch_chunks = total;
+  *length = need;
   return POLYCCL_SUCCESS;
 }
 
@@ -385,6 +316,23 @@ static polyccl_result check_hints(polyccl_hints hints, polyccl_location at) {
   return POLYCCL_SUCCESS;
 }
 
+polyccl_result pccl_program_check_amount(const polyccl_program *program, const pccl_operation *more, int32_t instances,
+                                         int32_t refine, polyccl_location at) {
+  int64_t moves = program->moves + (more != NULL ? more->parallel : 0);
+  int64_t moved = program->moved + (more != NULL ? more->size : 0);
+  if (moves * instances > PCCL_MAX_MOVES) {
+    return pccl_fail_at(
+        POLYCCL_ERROR_LIMIT, at, "%zu operations are %lld with their %d instances and scopes; at most %d are supported",
+        program->operations.len + (more != NULL), (long long)(moves * instances), instances, PCCL_MAX_MOVES);
+  }
+  if (moved * refine > PCCL_MAX_MOVED) {
+    return pccl_fail_at(
+        POLYCCL_ERROR_LIMIT, at, "%zu operations move %lld chunks, each in %d part%s; at most %d parts are supported",
+        program->operations.len + (more != NULL), (long long)moved, refine, refine == 1 ? "" : "s", PCCL_MAX_MOVED);
+  }
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result add_operation(polyccl_program *program, pccl_operation operation, polyccl_location at,
                                     polyccl_ref *ref) {
   PCCL_TRY(check_hints(operation.hints, at));
@@ -392,12 +340,15 @@ static polyccl_result add_operation(polyccl_program *program, pccl_operation ope
   if (program->transfers.len > 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "copy and reduce do not mix with transfer");
   }
-  operation.location = intern_location(program, at);
   operation.parallel = program->parallel.data[program->parallel.len - 1];
+  PCCL_TRY(pccl_program_check_amount(program, &operation, program->config.instances, program->refine, at));
+  operation.location = intern_location(program, at);
   if (operation.location < 0 || program->operations.len >= INT32_MAX ||
       !pccl_vec_push(&program->operations, operation)) {
-    return pccl_no_memory("the program's operations");
+    return pccl_no_memory("the operations of a program");
   }
+  program->moves += operation.parallel;
+  program->moved += operation.size;
   uint64_t stamp = program->operations.len;
   pccl_place dst = operation.dst;
   for (int i = 0; i < operation.size; i++) {
@@ -433,7 +384,7 @@ polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref 
     default: break;
   }
   if (to.buffer >= POLYCCL_SCRATCH) {
-    PCCL_TRY(grow_scratch(program, to, src->size));
+    PCCL_TRY(grow_scratch(program, to, src->size, at));
   }
   return add_operation(
       program, (pccl_operation){.src = from, .dst = to, .size = src->size, .hints = hints, .kind = PCCL_COPY}, at, ref);

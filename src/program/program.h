@@ -10,6 +10,14 @@
 #include "base/vec.h"
 #include "program/collective.h"
 
+/* Bounds on what a program may make others allocate and do; docs/bounds.md has them all. */
+enum {
+  PCCL_MAX_CELLS = 1 << 25,     /* chunks of user memory over all ranks; chunks of scratch over all ranks */
+  PCCL_MAX_SCRATCHES = 1 << 24, /* scratch buffers, counted on every rank */
+  PCCL_MAX_MOVES = 1 << 23,     /* operations, each once per instance and part of its scopes */
+  PCCL_MAX_MOVED = 1 << 26,     /* chunks that operations move, after replication */
+};
+
 typedef struct pccl_place {
   int32_t rank, buffer, index;
 } pccl_place;
@@ -60,8 +68,11 @@ struct polyccl_program {
   PCCL_VEC(uint64_t *) written;         /* [rank] */
   PCCL_VEC(uint64_t *) scratch_written; /* [scratch * ranks + rank], each as long as scratch_room */
   PCCL_VEC(int32_t) scratch_room;
-  PCCL_VEC(int32_t) parallel;        /* stack of products */
-  int32_t refine;                    /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
+  pccl_map scratch_index;     /* hash of a name -> scratch */
+  int64_t scratch_chunks;     /* over all ranks */
+  int64_t moves, moved;       /* operations, each once per part of its scopes; the chunks that all move, as written */
+  PCCL_VEC(int32_t) parallel; /* stack of products */
+  int32_t refine;             /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
   PCCL_VEC(pccl_transfer) transfers; /* not yet replayed */
   pccl_map absent;                   /* rank * input + chunk */
   pccl_map posts;                    /* -> index into post_lists */
@@ -76,6 +87,11 @@ polyccl_location pccl_program_location(const polyccl_program *program, int32_t l
 
 /* "rank 3 output[2]" or "rank 3 tmp[1..4]" into text (bytes at least 128); returns text. */
 const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes);
+
+/* LIMIT where the program with one more operation (or as it is: NULL), in `refine` parts of a chunk and `instances`
+ * copies, passes a bound on operations or chunks moved. */
+polyccl_result pccl_program_check_amount(const polyccl_program *program, const pccl_operation *more, int32_t instances,
+                                         int32_t refine, polyccl_location at);
 
 /* INVALID for a reference that is out of range or stale. */
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
