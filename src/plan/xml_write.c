@@ -190,8 +190,7 @@ static void write_gpu(writer *w, int32_t r) {
   for (int32_t t = 0; t < rank->tbs; t++) {
     write_tb(w, t, &w->plan->tb[rank->tb + t]);
   }
-  if (rank->tbs ==
-      0) { /* executors launch a grid of as many thread blocks as stand here, and a grid of 0 is an error */
+  if (rank->tbs == 0) { /* executors launch as many thread blocks as stand here, and none is an error */
     put(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
   }
   put(w, "  </gpu>\n");

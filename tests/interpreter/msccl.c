@@ -233,6 +233,9 @@ static bool keep(loader *l, reading *r, transfer made, bool announces) {
   made.announces = announces;
   if (continues) { /* the same transfer, with the last one's count; waits of nops before it go to the next */
     transfer *old = &l->transfer.data[l->transfer.len - 1];
+    if (made.src_buf == made.dst_buf && made.src == made.dst) {
+      return refuse(l, "a chain adds its destination, which it has not stored yet");
+    }
     made.wait = old->wait;
     made.waits = old->waits;
     made.reduction = old->reduction;
