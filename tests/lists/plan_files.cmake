@@ -11,6 +11,6 @@ endif()
 # What executors of MSCCL XML make of written plans: a model of them, and the interpreter.
 foreach(name xml_targets xml_nops)
   polyccl_unit_test(${name})
-  target_sources(test_${name} PRIVATE interpreter/msccl.c interpreter/msccl_tag.c interpreter/interpreter.c
+  target_sources(test_${name} PRIVATE interpreter/msccl.c interpreter/msccl_run.c interpreter/msccl_tag.c interpreter/interpreter.c
                                       interpreter/table.c)
 endforeach()
