@@ -277,6 +277,40 @@ static void idle_ranks(void **state) {
                    1);
 }
 
+/* As many elements as a rank reads, in as few thread blocks as they fit; one more is refused (plan_xml.c), and would
+ * be. */
+static void largest_file(void **state) {
+  (void)state;
+  pccl_text text = {0};
+  pccl_text_add(&text,
+                "polyccl-plan 1\nname \"large\"\ncollective allreduce\nranks 1\nchunks 1\ninplace yes\n"
+                "rank 0 scratch 63\n");
+  for (int i = 2, tb = -1; i < 4095; i++) {
+    tb += (i - 2) % 65 == 0;
+    if ((i - 2) % 65 == 0) {
+      pccl_text_add(&text, "tb\n");
+    } else {
+      pccl_text_add(&text, "copy i0 s%d x1\n", tb);
+    }
+  }
+  polyccl_plan *plan = plan_of(text.data), *loaded;
+  char *xml, why[256];
+  assert_int_equal(check_plan("large", plan), TARGETS);
+  assert_int_equal(write_xml(plan, POLYCCL_FORMAT_XML, &xml), POLYCCL_SUCCESS);
+  char *one_more = malloc(strlen(xml) + 256), *end = strstr(xml, "    </tb>\n  </gpu>");
+  assert_true(one_more != NULL && end != NULL);
+  sprintf(one_more,
+          "%.*s<step s=\"63\" type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\" "
+          "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>%s",
+          (int)(end - xml), xml, end);
+  assert_false(msccl_load(&msccl_microsoft, one_more, plan, false, &loaded, why, sizeof why));
+  assert_non_null(strstr(why, "more nodes of XML than it stores"));
+  free(one_more);
+  free(xml);
+  polyccl_plan_destroy(plan);
+  pccl_text_free(&text);
+}
+
 static void right_plans(void **state) {
   (void)state;
   struct dirent **entry;
@@ -346,7 +380,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(model),       cmocka_unit_test(algorithms),     cmocka_unit_test(nops),
       cmocka_unit_test(fused_steps), cmocka_unit_test(chains),         cmocka_unit_test(idle_ranks),
-      cmocka_unit_test(right_plans), cmocka_unit_test(large_messages), cmocka_unit_test(caveats),
+      cmocka_unit_test(right_plans), cmocka_unit_test(large_messages), cmocka_unit_test(largest_file),
+      cmocka_unit_test(caveats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
