@@ -7,8 +7,8 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
-from ctypes import (POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64,
-                    c_uint8, c_void_p, sizeof)
+from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32,
+                    c_uint64, c_uint8, c_void_p, sizeof)
 
 SUCCESS = 0
 RESULTS = {
@@ -210,6 +210,8 @@ def _candidates():
     return [str(path) for path in found] + [system or "libpolyccl.so.0"]
 
 
+TakeText = CFUNCTYPE(None, c_void_p, c_char_p)
+
 _PROTOTYPES = {
     "polyccl_last_error": (c_char_p, []),
     "polyccl_protocol_name": (c_char_p, [c_int]),
@@ -246,6 +248,7 @@ _PROTOTYPES = {
     "polyccl_plan_parse": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(POINTER(PlanData))]),
     "polyccl_plan_read": (c_int, [c_char_p, POINTER(POINTER(PlanData))]),
     "polyccl_plan_write": (c_int, [POINTER(PlanData), c_int, c_void_p]),
+    "polyccl_plan_caveats": (None, [POINTER(PlanData), c_int, TakeText, c_void_p]),
     "polyccl_plan_verify": (c_int, [POINTER(PlanData), POINTER(VerifyReport)]),
 }
 

@@ -4,7 +4,7 @@ import os
 from collections import namedtuple
 from ctypes import POINTER, byref
 
-from ._library import Error, Memory, PlanData, VerifyReport, check, library
+from ._library import Error, Memory, PlanData, TakeText, VerifyReport, check, library
 
 _FORMATS = {"plan": 0, "xml": 1, "azure": 2, "rccl": 3}
 
@@ -58,8 +58,14 @@ class Plan:
         return self._write("plan")
 
     def xml(self, dialect="xml"):
-        """The plan as MSCCL XML: dialect "xml" (microsoft/msccl), "azure" (the Azure executor) or "rccl" (RCCL since ROCm 6.1)."""
+        """The plan as MSCCL XML: dialect "xml" (microsoft/msccl), "azure" (the Azure executor) or "rccl" (RCCL)."""
         return self._write(dialect)
+
+    def caveats(self, dialect="xml"):
+        """What those who run the plan as XML must know, and neither the file nor its executor says: sentences."""
+        said = []
+        library.plan_caveats(self._plan, _FORMATS[dialect], TakeText(lambda _, text: said.append(text.decode())), None)
+        return said
 
     def verify(self):
         """Proves the plan right; Error with the first fault otherwise."""

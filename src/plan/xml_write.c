@@ -190,8 +190,7 @@ static void write_gpu(writer *w, int32_t r) {
   for (int32_t t = 0; t < rank->tbs; t++) {
     write_tb(w, t, &w->plan->tb[rank->tb + t]);
   }
-  if (rank->tbs ==
-      0) { /* executors launch a grid of as many thread blocks as stand here, and a grid of 0 is an error */
+  if (rank->tbs == 0) { /* executors launch as many thread blocks as stand here, and none is an error */
     put(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
   }
   put(w, "  </gpu>\n");
@@ -219,14 +218,15 @@ static void number_elements(writer *w) {
 }
 
 /* Executors run successive reductions of one thread block into one place as one, at the last one's count; a step that
- * others wait for ends such a chain. It has to end before counts change, and before it is longer than they keep. */
+ * others wait for ends such a chain. It has to end before counts change, before one adds to itself what the chain has
+ * made, and before it is longer than they keep. */
 static void end_chains(writer *w, const polyccl_thread_block *tb) {
   int32_t length = 1;
   for (int32_t s = tb->step; s + 1 < tb->step + tb->steps; s++) {
     polyccl_step a = both_sides(w, tb->rank, &w->plan->step[s]), b = both_sides(w, tb->rank, &w->plan->step[s + 1]);
     bool chained = a.op == POLYCCL_STEP_REDUCE && b.op == POLYCCL_STEP_REDUCE && !w->awaited[s] &&
                    a.dst_buf == b.dst_buf && a.dst == b.dst && a.src_buf == b.src_buf;
-    if (chained && (a.count != b.count || length == w->target->chained)) {
+    if (chained && (a.count != b.count || length == w->target->chained || (b.src_buf == b.dst_buf && b.src == b.dst))) {
       w->awaited[s] = true;
       chained = false;
     }

@@ -1,12 +1,9 @@
 #include "msccl.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
-#include "msccl_tag.h"
+#include "msccl_model.h"
 
 enum { COUNT = 72, CHAIN = 16, PEERS = 32, AWAITED = 128 };
 
@@ -34,51 +31,6 @@ const msccl_runtime msccl_rccl = {.name = "RCCL",
                                   .depth = {2, 8, 8},
                                   .placement = true,
                                   .has_gather = true};
-
-typedef struct transfer { /* what is left of a step, or of several reductions */
-  int op;
-  int src_buf, src, dst_buf, dst, count;
-  int wait, waits, reduction, reductions;
-  bool announces;
-  int number; /* of its announcement */
-  int last;   /* the last plan step that it becomes, in its thread block */
-} transfer;
-
-typedef struct block {
-  bool exists;
-  int send, recv, channel;
-  int transfer, transfers; /* in loader.transfer */
-} block;
-
-typedef PCCL_VEC(transfer) transfers;
-typedef PCCL_VEC(polyccl_wait) waits;
-typedef PCCL_VEC(int) numbers;
-
-typedef struct loader {
-  const msccl_runtime *runtime;
-  bool single;
-  int rank;
-  /* <algo> */
-  int per_loop, ranks, channels, in_times, out_times, times;
-  polyccl_plan head;
-  /* <gpu> */
-  int inputs, outputs, scratch;
-  block *block; /* [max_tbs] */
-  int blocks;
-  transfers transfer;
-  waits wait;
-  numbers source; /* of reductions */
-  int senders[64], receivers[64];
-  /* the plan */
-  PCCL_VEC(polyccl_thread_block) tb;
-  PCCL_VEC(polyccl_step) step;
-  waits plan_wait;
-  PCCL_VEC(polyccl_connection) connection;
-  PCCL_VEC(polyccl_plan_rank) plan_rank;
-  msccl_cursor cursor;
-} loader;
-
-#define refuse(l, ...) msccl_refuse(&(l)->cursor, __VA_ARGS__)
 
 static bool text_of(loader *l, const msccl_tag *t, const char *key, const char **value) {
   return msccl_tag_text(&l->cursor, t, key, value);
@@ -233,6 +185,9 @@ static bool keep(loader *l, reading *r, transfer made, bool announces) {
   made.announces = announces;
   if (continues) { /* the same transfer, with the last one's count; waits of nops before it go to the next */
     transfer *old = &l->transfer.data[l->transfer.len - 1];
+    if (made.src_buf == made.dst_buf && made.src == made.dst) {
+      return refuse(l, "a chain adds its destination, which it has not stored yet");
+    }
     made.wait = old->wait;
     made.waits = old->waits;
     made.reduction = old->reduction;
@@ -306,167 +261,77 @@ static bool read_step(loader *l, reading *r, const msccl_tag *t) {
 
 /* ---- the file, as one rank reads it ---- */
 
-static bool read_file(loader *l, const char *text) {
-  msccl_tag t;
-  int nodes = 0, depth = 0, mine = 0; /* mine: the depth of this rank's <gpu> */
-  bool there = true, ok = true;
-  reading r = {0};
-  l->cursor.at = text;
-  l->cursor.rank = l->rank;
-  while (ok) {
-    if (nodes == l->runtime->max_nodes) {
-      return refuse(l, "more nodes of XML than it stores");
-    }
-    ok = msccl_next_tag(&l->cursor, &t, &there);
-    if (!ok || !there) {
-      break;
-    }
-    if (t.closes) {
-      if (strcmp(t.name, "tb") == 0 && depth == mine + 1 && mine > 0 && r.block != NULL) {
-        l->senders[r.block->channel] += r.block->send >= 0;
-        l->receivers[r.block->channel] += r.block->recv >= 0;
-        r.block = NULL;
-      }
-      mine = depth == mine ? 0 : mine;
-      depth--;
-      continue;
-    }
-    depth += t.single ? 0 : 1;
-    if (strcmp(t.name, "algo") == 0 && depth == 1) {
-      nodes++;
-      ok = read_algo(l, &t);
-    } else if (strcmp(t.name, "gpu") == 0) {
-      int id;
-      nodes++;
-      ok = number_of(l, &t, "id", &id) && (id != l->rank || read_gpu(l, &t));
-      mine = ok && id == l->rank ? depth : mine;
-    } else if (strcmp(t.name, "tb") == 0 && mine > 0) {
-      nodes++;
-      ok = read_block(l, &t, &r.block);
-      r.first_wait = (int)l->wait.len;
-      r.chain_buf = -1;
-      r.reductions = 0;
-    } else if (strcmp(t.name, "step") == 0 && mine > 0 && r.block != NULL) {
-      nodes++;
-      ok = read_step(l, &r, &t);
-    }
-  }
-  if (ok && depth != 0) {
-    return refuse(l, "the file ends too early");
-  }
-  if (ok && l->blocks == 0) {
-    return refuse(l, "a launch of no thread block");
-  }
-  for (int i = 0; ok && i < l->blocks; i++) {
-    ok = l->block[i].exists || refuse(l, "thread block %d is missing", i);
-  }
-  return ok;
-}
+typedef struct place {
+  int nodes, depth, mine; /* stored; open elements; the depth of this rank's <gpu>, or 0 */
+  reading r;
+} place;
 
-/* ---- what the loop does with it ---- */
-
-static void number_transfers(loader *l, const block *b) {
-  int step = 0, plan_step = 0;
-  for (int i = b->transfer; i < b->transfer + b->transfers; i++) {
-    transfer *t = &l->transfer.data[i];
-    step += t->waits > 0 ? t->waits - 1 : 0;
-    step += t->reductions > 0 ? t->reductions - 1 : 0;
-    t->number = step++;
-    plan_step += (t->reductions > 0 ? t->reductions : 1) * (l->single ? t->count : 1);
-    t->last = plan_step - 1;
+static bool open_tag(loader *l, const msccl_tag *t, place *at) {
+  int id;
+  at->depth += t->single ? 0 : 1;
+  if (strcmp(t->name, "algo") == 0 && at->depth == 1) {
+    at->nodes++;
+    return read_algo(l, t);
   }
-}
-
-/* The plan step whose end is the first announcement of `number` or more. */
-static bool awaited_step(loader *l, polyccl_wait wait, polyccl_wait *found) {
-  if (wait.tb < l->blocks) {
-    const block *b = &l->block[wait.tb];
-    for (int i = b->transfer; i < b->transfer + b->transfers; i++) {
-      const transfer *t = &l->transfer.data[i];
-      if (t->announces && t->number >= wait.step) {
-        *found = (polyccl_wait){wait.tb, t->last};
-        return true;
-      }
-    }
+  if (strcmp(t->name, "gpu") == 0) {
+    at->nodes++;
+    bool ok = number_of(l, t, "id", &id) && (id != l->rank || read_gpu(l, t));
+    at->mine = ok && id == l->rank ? at->depth : at->mine;
+    return ok;
   }
-  return refuse(l, "hangs: nothing announces step %d of thread block %d", wait.step, wait.tb);
-}
-
-static int32_t connect(loader *l, int src, int dst, int channel) {
-  for (size_t i = 0; i < l->connection.len; i++) {
-    const polyccl_connection *c = &l->connection.data[i];
-    if (c->src == src && c->dst == dst && c->channel == channel) {
-      return (int32_t)i;
-    }
+  if (strcmp(t->name, "tb") == 0 && at->mine > 0) {
+    at->nodes++;
+    at->r = (reading){.first_wait = (int)l->wait.len, .chain_buf = -1};
+    return read_block(l, t, &at->r.block);
   }
-  return pccl_vec_push(&l->connection, (polyccl_connection){src, dst, channel}) ? (int32_t)l->connection.len - 1 : -1;
-}
-
-static bool add_step(loader *l, const block *b, const transfer *t, int from, int chunk, int count) {
-  int op = t->op;
-  bool sends = op == POLYCCL_STEP_SEND || op == POLYCCL_STEP_RCS || op == POLYCCL_STEP_RRCS || op == POLYCCL_STEP_RRS;
-  bool local = op == POLYCCL_STEP_COPY || op == POLYCCL_STEP_REDUCE;
-  polyccl_step step = {.op = (uint8_t)op,
-                       .src_buf = (uint8_t)t->src_buf,
-                       .dst_buf = (uint8_t)t->dst_buf,
-                       .src = from + chunk,
-                       .dst = t->dst + chunk,
-                       .count = count,
-                       .recv = -1,
-                       .send = -1,
-                       .wait = (int32_t)l->plan_wait.len,
-                       .location = -1};
-  if (sends) {
-    step.send = connect(l, l->rank, b->send, b->channel);
-  }
-  if (op != POLYCCL_STEP_SEND && !local) {
-    step.recv = connect(l, b->recv, l->rank, b->channel);
-  }
-  l->tb.data[l->tb.len - 1].steps++;
-  return pccl_vec_push(&l->step, step) || refuse(l, "no memory");
-}
-
-static bool add_transfer(loader *l, const block *b, const transfer *t) {
-  int pieces = l->single ? t->count : 1, each = l->single ? 1 : t->count, reductions = t->reductions;
-  size_t first = l->step.len;
-  for (int c = 0; c < pieces; c++) {
-    for (int k = 0; k < (reductions > 0 ? reductions : 1); k++) {
-      int from = reductions > 0 ? l->source.data[t->reduction + k] : t->src;
-      if (!add_step(l, b, t, from, c, each)) {
-        return false;
-      }
-    }
-  }
-  polyccl_wait found = {0, 0};
-  for (int w = t->wait; w < t->wait + t->waits; w++) {
-    if (!awaited_step(l, l->wait.data[w], &found) || !pccl_vec_push(&l->plan_wait, found)) {
-      return false;
-    }
-  }
-  l->step.data[first].waits = t->waits;
-  for (size_t i = first + 1; i < l->step.len; i++) {
-    l->step.data[i].wait = (int32_t)l->plan_wait.len;
+  if (strcmp(t->name, "step") == 0 && at->mine > 0 && at->r.block != NULL) {
+    at->nodes++;
+    return read_step(l, &at->r, t);
   }
   return true;
 }
 
-static bool add_rank(loader *l) {
-  polyccl_plan_rank rank = {.scratch = l->scratch, .tb = (int32_t)l->tb.len, .tbs = l->blocks};
-  for (int b = 0; b < l->blocks; b++) {
-    number_transfers(l, &l->block[b]);
+static void close_tag(loader *l, const msccl_tag *t, place *at) {
+  if (strcmp(t->name, "tb") == 0 && at->mine > 0 && at->r.block != NULL) {
+    l->senders[at->r.block->channel] += at->r.block->send >= 0;
+    l->receivers[at->r.block->channel] += at->r.block->recv >= 0;
+    at->r.block = NULL;
   }
-  for (int b = 0; b < l->blocks; b++) {
-    polyccl_thread_block tb = {.rank = l->rank, .step = (int32_t)l->step.len};
-    if (!pccl_vec_push(&l->tb, tb)) {
-      return refuse(l, "no memory");
+  at->mine = at->depth == at->mine ? 0 : at->mine;
+  at->depth--;
+}
+
+static bool read_file(loader *l, const char *text) {
+  msccl_tag t;
+  place at = {0};
+  bool there = true;
+  l->cursor.at = text;
+  l->cursor.rank = l->rank;
+  while (there) {
+    if (at.nodes == l->runtime->max_nodes) {
+      return refuse(l, "more nodes of XML than it stores");
     }
-    for (int i = l->block[b].transfer; i < l->block[b].transfer + l->block[b].transfers; i++) {
-      if (!add_transfer(l, &l->block[b], &l->transfer.data[i])) {
-        return false;
-      }
+    if (!msccl_next_tag(&l->cursor, &t, &there)) {
+      return false;
+    }
+    if (there && t.closes) {
+      close_tag(l, &t, &at);
+    } else if (there && !open_tag(l, &t, &at)) {
+      return false;
     }
   }
-  return pccl_vec_push(&l->plan_rank, rank) || refuse(l, "no memory");
+  if (at.depth != 0) {
+    return refuse(l, "the file ends too early");
+  }
+  if (l->blocks == 0) {
+    return refuse(l, "a launch of no thread block");
+  }
+  for (int i = 0; i < l->blocks; i++) {
+    if (!l->block[i].exists) {
+      return refuse(l, "thread block %d is missing", i);
+    }
+  }
+  return true;
 }
 
 static bool load_rank(loader *l, const char *text) {
@@ -475,63 +340,7 @@ static bool load_rank(loader *l, const char *text) {
   memset(l->receivers, 0, sizeof l->receivers);
   l->blocks = 0;
   l->transfer.len = l->wait.len = l->source.len = 0;
-  return read_file(l, text) && add_rank(l);
-}
-
-static bool copy_meaning(const polyccl_plan *meant, polyccl_plan *plan) {
-  plan->root = meant->root;
-  plan->peer = meant->peer;
-  plan->post = calloc(meant->posts + 1, sizeof *plan->post);
-  plan->leaf = calloc(meant->leaves + 1, sizeof *plan->leaf);
-  plan->absent = calloc(meant->absents + 1, sizeof *plan->absent);
-  if (plan->post == NULL || plan->leaf == NULL || plan->absent == NULL) {
-    return false;
-  }
-  plan->posts = meant->posts;
-  plan->leaves = meant->leaves;
-  plan->absents = meant->absents;
-  for (size_t i = 0; i < meant->posts; i++) {
-    plan->post[i] = meant->post[i];
-  }
-  for (size_t i = 0; i < meant->leaves; i++) {
-    plan->leaf[i] = meant->leaf[i];
-  }
-  for (size_t i = 0; i < meant->absents; i++) {
-    plan->absent[i] = meant->absent[i];
-  }
-  return true;
-}
-
-static polyccl_plan *make_plan(loader *l, const polyccl_plan *meant) {
-  polyccl_plan *made;
-  if (polyccl_plan_create(l->ranks, &made) != POLYCCL_SUCCESS) {
-    return NULL;
-  }
-  free(made->rank);
-  polyccl_plan_rank *rank = l->plan_rank.data;
-  int32_t ranks = made->ranks;
-  *made = l->head;
-  made->ranks = ranks;
-  made->rank = rank;
-  made->tb = l->tb.data;
-  made->tbs = l->tb.len;
-  made->step = l->step.data;
-  made->steps = l->step.len;
-  made->wait = l->plan_wait.data;
-  made->waits = l->plan_wait.len;
-  made->connection = l->connection.data;
-  made->connections = l->connection.len;
-  made->fifo_depth = l->runtime->depth[made->protocol];
-  l->plan_rank.data = NULL;
-  l->tb.data = NULL;
-  l->step.data = NULL;
-  l->plan_wait.data = NULL;
-  l->connection.data = NULL;
-  if (!copy_meaning(meant, made)) {
-    polyccl_plan_destroy(made);
-    return NULL;
-  }
-  return made;
+  return read_file(l, text) && msccl_add_rank(l);
 }
 
 bool msccl_load(const msccl_runtime *runtime, const char *text, const polyccl_plan *meant, bool single,
@@ -546,7 +355,7 @@ bool msccl_load(const msccl_runtime *runtime, const char *text, const polyccl_pl
     loaded = load_rank(&l, text);
   }
   if (loaded) {
-    *plan = make_plan(&l, meant);
+    *plan = msccl_make_plan(&l, meant);
   }
   free(l.block);
   free(l.transfer.data);

@@ -12,5 +12,8 @@ if(TARGET polyccl_tool)
 endif()
 
 # What executors of MSCCL XML make of written plans: a model of them, and the interpreter.
-polyccl_unit_test(xml_targets)
-target_sources(test_xml_targets PRIVATE interpreter/msccl.c interpreter/msccl_tag.c interpreter/interpreter.c interpreter/table.c)
+foreach(name xml_targets xml_nops)
+  polyccl_unit_test(${name})
+  target_sources(test_${name} PRIVATE interpreter/msccl.c interpreter/msccl_run.c interpreter/msccl_tag.c interpreter/interpreter.c
+                                      interpreter/table.c)
+endforeach()

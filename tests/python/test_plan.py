@@ -42,7 +42,16 @@ class Plans(unittest.TestCase):
         self.assertEqual(list(from_xml.steps()), list(plan.steps()))
         from_xml.verify()
         self.assertIn('minBytes="0"', plan.xml("azure"))
+        self.assertNotIn('type="rrcs"', plan.xml("rccl"))
+        self.assertEqual(plan.caveats("rccl"), [])
         self.fails("unknown plan format 'json'", plan.xml, "json")
+
+    def test_what_a_file_cannot_say_is_said(self):
+        program = polyccl.Program("broadcast", 2, 1, inplace=True)
+        program.chunk(0, "input").copy(1)
+        said = program.compile().caveats("rccl")
+        self.assertEqual(len(said), 2)
+        self.assertIn("this one is right for root 0 alone", said[0])
 
     def test_examples_of_the_documentation_run(self):
         blocks = {"docs/python.md": (DOCS / "python.md").read_text(), "polyccl": inspect.getdoc(polyccl)}

@@ -12,80 +12,10 @@
 #include <polyccl/compile.h>
 #include <polyccl/language.h>
 
-#include "../interpreter/interpreter.h"
-#include "../interpreter/msccl.h"
 #include "base/file.h"
+#include "xml_targets.h"
 
-enum { TARGETS = 3, RUNS = 12, MOST_PARAMS = 4 };
-
-static const struct {
-  polyccl_format format;
-  const msccl_runtime *runtime;
-} targets[TARGETS] = {{POLYCCL_FORMAT_XML, &msccl_microsoft},
-                      {POLYCCL_FORMAT_XML_AZURE, &msccl_azure},
-                      {POLYCCL_FORMAT_XML_RCCL, &msccl_rccl}};
-
-static polyccl_result write_xml(const polyccl_plan *plan, polyccl_format format, char **xml) {
-  size_t length;
-  FILE *memory = open_memstream(xml, &length);
-  assert_non_null(memory);
-  polyccl_result result = polyccl_plan_write(plan, format, memory);
-  fclose(memory);
-  return result;
-}
-
-/* *why is set where it does not come right. */
-static bool runs_right(const msccl_runtime *runtime, const char *xml, const polyccl_plan *plan, char *why,
-                       size_t size) {
-  /* Small messages, and, if the file is for such sizes, large ones. */
-  bool any_size = strstr(xml, "maxBytes=\"0\"") != NULL || strstr(xml, "maxBytes=\"9223372036854775807\"") != NULL;
-  for (int single = 0; single < (any_size ? 2 : 1); single++) {
-    polyccl_plan *loaded;
-    if (!msccl_load(runtime, xml, plan, single != 0, &loaded, why, size)) {
-      return false;
-    }
-    interpreter_outcome outcome = INTERPRETER_RIGHT;
-    for (int run = 0; run < RUNS && outcome == INTERPRETER_RIGHT; run++) {
-      interpreter_options options = {
-          .micro_batches = 1 + run % 3, .depth = loaded->fifo_depth, .seed = (uint64_t)run + 1};
-      outcome = interpret(loaded, &options, why, size);
-    }
-    polyccl_plan_destroy(loaded);
-    if (outcome != INTERPRETER_RIGHT) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Written for each target, the plan comes right there; returns for how many it was written. */
-static int check_plan(const char *name, const polyccl_plan *plan) {
-  char why[256];
-  int written = 0;
-  for (int i = 0; i < TARGETS; i++) {
-    char *xml;
-    polyccl_result result = write_xml(plan, targets[i].format, &xml);
-    if (result == POLYCCL_SUCCESS) {
-      written++;
-      if (!runs_right(targets[i].runtime, xml, plan, why, sizeof why)) {
-        fail_msg("%s: %s in\n%s", name, why, xml);
-      }
-    } else if (result != POLYCCL_ERROR_LIMIT && result != POLYCCL_ERROR_UNSUPPORTED) {
-      fail_msg("%s: %s", name, polyccl_last_error());
-    }
-    free(xml);
-  }
-  return written;
-}
-
-static polyccl_plan *plan_of(const char *text) {
-  polyccl_plan *plan;
-  if (polyccl_plan_parse("text", text, strlen(text), &plan) != POLYCCL_SUCCESS ||
-      polyccl_plan_verify(plan, NULL) != POLYCCL_SUCCESS) {
-    fail_msg("%s in\n%s", polyccl_last_error(), text);
-  }
-  return plan;
-}
+enum { MOST_PARAMS = 4 };
 
 static int check_text(const char *text) {
   polyccl_plan *plan = plan_of(text);
@@ -226,6 +156,11 @@ static void chains(void **state) {
   }
   assert_int_equal(check_text(text.data), TARGETS);
   pccl_text_free(&text);
+  /* The last adds what the chain has made to itself. */
+  assert_int_equal(check_text("polyccl-plan 1\nname \"twice\"\ncollective custom\nranks 1\nchunks 2\n"
+                              "post 0 0 = 0.0 0.1 0.0 0.1\nrank 0 scratch 0\ntb\ncopy i0 o0 x2\nreduce o1 o0 x1\n"
+                              "reduce o0 o0 x1\n"),
+                   1);
 }
 
 static void take_caveats(void *context, const char *text) { pccl_text_add(context, "%s\n", text); }
@@ -343,6 +278,40 @@ static void idle_ranks(void **state) {
                    1);
 }
 
+/* As many elements as a rank reads, in as few thread blocks as they fit; one more is refused (plan_xml.c), and would
+ * be. */
+static void largest_file(void **state) {
+  (void)state;
+  pccl_text text = {0};
+  pccl_text_add(&text,
+                "polyccl-plan 1\nname \"large\"\ncollective allreduce\nranks 1\nchunks 1\ninplace yes\n"
+                "rank 0 scratch 63\n");
+  for (int i = 2, tb = -1; i < 4095; i++) {
+    tb += (i - 2) % 65 == 0;
+    if ((i - 2) % 65 == 0) {
+      pccl_text_add(&text, "tb\n");
+    } else {
+      pccl_text_add(&text, "copy i0 s%d x1\n", tb);
+    }
+  }
+  polyccl_plan *plan = plan_of(text.data), *loaded;
+  char *xml, why[256];
+  assert_int_equal(check_plan("large", plan), TARGETS);
+  assert_int_equal(write_xml(plan, POLYCCL_FORMAT_XML, &xml), POLYCCL_SUCCESS);
+  char *one_more = malloc(strlen(xml) + 256), *end = strstr(xml, "    </tb>\n  </gpu>");
+  assert_true(one_more != NULL && end != NULL);
+  sprintf(one_more,
+          "%.*s<step s=\"63\" type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\" "
+          "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>%s",
+          (int)(end - xml), xml, end);
+  assert_false(msccl_load(&msccl_microsoft, one_more, plan, false, &loaded, why, sizeof why));
+  assert_non_null(strstr(why, "more nodes of XML than it stores"));
+  free(one_more);
+  free(xml);
+  polyccl_plan_destroy(plan);
+  pccl_text_free(&text);
+}
+
 static void right_plans(void **state) {
   (void)state;
   struct dirent **entry;
@@ -412,7 +381,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(model),       cmocka_unit_test(algorithms),     cmocka_unit_test(nops),
       cmocka_unit_test(fused_steps), cmocka_unit_test(chains),         cmocka_unit_test(idle_ranks),
-      cmocka_unit_test(right_plans), cmocka_unit_test(large_messages), cmocka_unit_test(caveats),
+      cmocka_unit_test(right_plans), cmocka_unit_test(large_messages), cmocka_unit_test(largest_file),
+      cmocka_unit_test(caveats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

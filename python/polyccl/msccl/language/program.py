@@ -289,6 +289,8 @@ class MSCCLProgram:
         if settings.format == "plan":
             return plan.text()
         text = plan.xml(settings.format)
+        for said in plan.caveats(settings.format):
+            print(f"warning: {said}", file=sys.stderr)
         if self._standard is None:  # runtimes choose a plan by its collective's own name
             text = text.replace(' coll="custom"', f" coll={quoteattr(self.collective.name)}", 1)
         return text
