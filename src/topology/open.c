@@ -23,11 +23,12 @@ polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t
                          : pccl_topology_read_json(name, text, length, topology);
 }
 
-static polyccl_result read_file(const char *path, polyccl_topology **topology) {
+static polyccl_result read_file(const char *path, const polyccl_topology_hints *hints, polyccl_topology **topology) {
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
-  polyccl_result result = polyccl_topology_parse(path, text, length, topology);
+  polyccl_result result = hints == NULL ? polyccl_topology_parse(path, text, length, topology)
+                                        : pccl_topology_read_xml_hinted(path, text, length, hints, topology);
   free(text);
   return result;
 }
@@ -48,19 +49,28 @@ static bool split_copies(const char *spec, char *path, int *copies) {
   return true;
 }
 
-static polyccl_result read_copies(const char *path, int copies, polyccl_topology **topology) {
+static polyccl_result read_copies(const char *path, int copies, const polyccl_topology_hints *hints,
+                                  polyccl_topology **topology) {
   if (copies < 1 || copies > MOST_COPIES) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%d: the number of machines must be within 1 .. %d", path, copies,
                      MOST_COPIES);
   }
   polyccl_topology *base;
-  PCCL_TRY(read_file(path, &base));
+  PCCL_TRY(read_file(path, hints, &base));
   polyccl_result result = pccl_topology_repeat(base, copies, topology);
   polyccl_topology_destroy(base);
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", path, copies);
 }
 
 polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology) {
+  return polyccl_topology_open_hinted(spec, NULL, topology);
+}
+
+polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
+                                            polyccl_topology **topology) {
+  if (hints != NULL && pccl_synthetic_known(spec)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine", spec);
+  }
   if (pccl_synthetic_known(spec)) {
     return pccl_synthetic_open(spec, topology);
   }
@@ -73,7 +83,7 @@ polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topolo
   }
   int copies;
   polyccl_result result =
-      split_copies(spec, path, &copies) ? read_copies(path, copies, topology) : read_file(path, topology);
+      split_copies(spec, path, &copies) ? read_copies(path, copies, hints, topology) : read_file(path, hints, topology);
   free(path);
   return result;
 }
