@@ -35,7 +35,7 @@ typedef struct polyccl_node {
   int32_t machine; /* -1: between machines (a network switch) */
   int32_t model;   /* devices: index into models; others -1 */
   int32_t rank;    /* devices: the rank on it, or -1; others -1 */
-  int32_t domain;  /* switches: copies of the machine share it, up to so many devices (NVL72's NVSwitch: 72); others 0 */
+  int32_t domain; /* switches: copies of the machine share it, up to so many devices (NVL72's NVSwitch: 72); others 0 */
 } polyccl_node;
 
 /* One direction; what most call a link is two of these. At most one per ordered pair of nodes. */
@@ -91,8 +91,8 @@ typedef struct polyccl_topology_rank {
 } polyccl_topology_rank;
 
 typedef struct polyccl_topology {
-  char *name;   /* "ndv4:2,nic=25", or what the file says */
-  char *source; /* where its figures come from */
+  char *name;        /* "ndv4:2,nic=25", or what the file says */
+  char *source;      /* where its figures come from */
   char **assumption; /* [assumptions] what the source does not say, and what was taken instead, a sentence each */
   size_t assumptions;
   int32_t ranks, machines;
@@ -115,13 +115,18 @@ typedef struct polyccl_topology {
  * INVALID: one clear error with its place. */
 POLYCCL_API polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology);
 
-/* What NCCL's XML leaves open where it lists a virtual machine's PCIe devices only. NULL: not known. */
+/* What NCCL's XML leaves open where it lists a virtual machine's PCIe devices only. NULL: not known;
+ * POLYCCL_TOPOLOGY_NO_HINTS has none. */
 typedef struct polyccl_topology_hints {
+  size_t size;     /* sizeof(polyccl_topology_hints) */
   const char *gpu; /* a shipped device model: "H100-SXM5"; it is taken for every GPU of the file */
   const char *nic; /* "ConnectX-7", or Gb/s: "400" */
 } polyccl_topology_hints;
 
-/* As polyccl_topology_open(), with hints (NULL: none). INVALID where `spec` is no file of NCCL's. */
+#define POLYCCL_TOPOLOGY_NO_HINTS ((polyccl_topology_hints){.size = sizeof(polyccl_topology_hints)})
+
+/* As polyccl_topology_open(), with hints (NULL: none). INVALID where there are hints and `spec` is no file of NCCL's.
+ */
 POLYCCL_API polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
                                                         polyccl_topology **topology);
 

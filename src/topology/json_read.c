@@ -320,12 +320,9 @@ static polyccl_result parse_kind(const reader *r, const char *place, const char 
 }
 
 static polyccl_result read_node(reader *r, const char *place, const json_t *object) {
-  static const member members[] = {{"name", JSON_STRING, true},
-                                   {"kind", JSON_STRING, true},
-                                   {"machine", JSON_STRING, false},
-                                   {"model", JSON_STRING, false},
-                                   {"rank", JSON_INTEGER, false},
-                                   {"domain", JSON_INTEGER, false}};
+  static const member members[] = {{"name", JSON_STRING, true},     {"kind", JSON_STRING, true},
+                                   {"machine", JSON_STRING, false}, {"model", JSON_STRING, false},
+                                   {"rank", JSON_INTEGER, false},   {"domain", JSON_INTEGER, false}};
   PCCL_TRY(check_members(r, place, object, members, sizeof members / sizeof members[0]));
   polyccl_node_kind kind = POLYCCL_NODE_DEVICE;
   PCCL_TRY(parse_kind(r, place, string_or(object, "kind", ""), &kind));

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-static const double LOCAL_BANDWIDTH = 5000; /* from a rank to the GPU that it shares: NCCL's figure, no bottleneck */
-static const double DEFAULT_NET = 10000;    /* Mb/s: what NCCL takes for a NIC that does not say */
+static const double DEFAULT_NET = 10000; /* Mb/s: what NCCL takes for a NIC that does not say */
 
 static pccl_nccl_element *at(pccl_nccl *n, int32_t element) { return &n->elements.data[element]; }
 
@@ -105,7 +104,8 @@ static void make_machines(pccl_nccl *n) {
     }
   }
   if (shared >= 0) {
-    pccl_nccl_assume(n, -1, "the NVLinks of %zu hosts lead to switches that no host sees: one NVLink domain, machine m%d",
+    pccl_nccl_assume(n, -1,
+                     "the NVLinks of %zu hosts lead to switches that no host sees: one NVLink domain, machine m%d",
                      sharing, (int)shared);
   }
 }
@@ -116,21 +116,20 @@ static void build_cpu(pccl_nccl *n, int32_t cpu) {
     pccl_nccl_wrong(n, cpu, "more than %d cpu elements of one host", PCCL_NCCL_MAX_SOCKETS);
     return;
   }
-  at(n, cpu)->node = pccl_add_node(&n->builder, POLYCCL_NODE_HOST, host->machine, -1, -1, "%s.cpu%d", host->name,
-                                   (int)host->cpus++);
+  at(n, cpu)->node =
+      pccl_add_node(&n->builder, POLYCCL_NODE_HOST, host->machine, -1, -1, "%s.cpu%d", host->name, (int)host->cpus++);
 }
 
 /* ---- PCIe ---- */
 
-/* The node that what is in `element` hangs on; pci elements become switches. -1: in no cpu element. */
-static int32_t hang_on(pccl_nccl *n, int32_t element) {
+int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element) {
   while (element >= 0 && at(n, element)->kind != PCCL_NCCL_PCI && at(n, element)->kind != PCCL_NCCL_CPU) {
     element = at(n, element)->parent;
   }
   if (element < 0 || at(n, element)->kind == PCCL_NCCL_CPU || at(n, element)->node >= 0) {
     return element < 0 ? -1 : at(n, element)->node;
   }
-  int32_t up = hang_on(n, at(n, element)->parent);
+  int32_t up = pccl_nccl_hang_on(n, at(n, element)->parent);
   if (up < 0) {
     return -1;
   }
@@ -141,139 +140,6 @@ static int32_t hang_on(pccl_nccl *n, int32_t element) {
   pccl_add_pair(&n->builder, node, up, "PCIe", pccl_nccl_pcie(n, element), PCCL_PCIE_LATENCY);
   at(n, element)->node = node;
   return node;
-}
-
-/* ---- GPUs ---- */
-
-/* "m0.gpu3", with the bus id where another GPU of the host has that number. */
-static void name_gpu(const pccl_nccl *n, const pccl_nccl_gpu *gpu, char *name, size_t size) {
-  const char *host = n->hosts.data[gpu->host].name, *busid = pccl_nccl_value(n, gpu->pci, "busid");
-  bool taken = false;
-  for (size_t i = 0; i < n->gpus.len && !taken; i++) {
-    const pccl_nccl_gpu *other = &n->gpus.data[i];
-    taken = other->host == gpu->host && other->dev == gpu->dev && other->pci != gpu->pci;
-  }
-  int length = snprintf(name, size, "%s.gpu%ld", host, gpu->dev);
-  if (taken) {
-    length += snprintf(name + length, size - (size_t)length, ".%zu.%.40s", n->gpus.len, busid != NULL ? busid : "");
-  }
-  if (gpu->part >= 0 && gpu->parts > 1) {
-    snprintf(name + length, size - (size_t)length, ".part%ld", gpu->part);
-  }
-}
-
-static void link_up(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
-  bool bridge = at(n, gpu->pci)->bridge;
-  int32_t up = hang_on(n, bridge ? gpu->pci : at(n, gpu->pci)->parent), cpu = pccl_nccl_cpu_of(n, gpu->pci);
-  double pcie = pccl_nccl_pcie(n, gpu->pci);
-  const char *type = NULL;
-  double direct = gpu->implied ? 0 : pccl_nccl_to_cpu(n, gpu, &type);
-  if (up != at(n, cpu)->node) {
-    pccl_add_pair(&n->builder, gpu->port, up, "PCIe", pcie, PCCL_PCIE_DEVICE_LATENCY);
-    if (direct > 0) {
-      pccl_add_pair(&n->builder, gpu->port, at(n, cpu)->node, type, direct, PCCL_PCIE_DEVICE_LATENCY);
-    }
-  } else if (direct > pcie) { /* two ways between the same two nodes: the wider one */
-    pccl_add_pair(&n->builder, gpu->port, up, type, direct, PCCL_PCIE_DEVICE_LATENCY);
-  } else {
-    pccl_add_pair(&n->builder, gpu->port, up, "PCIe", pcie, PCCL_PCIE_DEVICE_LATENCY);
-  }
-}
-
-/* Several ranks of one GPU are devices of their own behind a switch that has the GPU's links. */
-static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, int32_t shared_port) {
-  char name[PCCL_MAX_NAME];
-  name_gpu(n, gpu, name, sizeof name);
-  int32_t machine = n->hosts.data[gpu->host].machine, model = pccl_nccl_model(n, gpu);
-  if (n->result != POLYCCL_SUCCESS) {
-    return;
-  }
-  if (sharing == 1) {
-    gpu->node = gpu->port = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s", name);
-    link_up(n, gpu);
-    return;
-  }
-  gpu->port = shared_port;
-  if (shared_port < 0) {
-    gpu->port = pccl_add_node(&n->builder, POLYCCL_NODE_SWITCH, machine, -1, -1, "%s", name);
-    link_up(n, gpu);
-  }
-  gpu->node = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s.rank%zu", name, n->gpus.len);
-  pccl_add_pair(&n->builder, gpu->node, gpu->port, "local", LOCAL_BANDWIDTH, 0);
-}
-
-static long part_of(const pccl_nccl *n, int32_t gpu) {
-  double part;
-  return pccl_nccl_number(n, gpu, "mlopart", 0, 1e6, &part) ? (long)part : -1;
-}
-
-/* What else is in the pci element: how many gpu elements are of the same partition, how many partitions there are. */
-static size_t count_siblings(pccl_nccl *n, pccl_nccl_gpu *gpu) {
-  size_t count = 0, sharing = 0;
-  long parts[PCCL_NCCL_MAX_GPUS_OF_PCI];
-  gpu->parts = 0;
-  for (int32_t c = at(n, gpu->pci)->first_child; c >= 0; c = at(n, c)->next) {
-    if (at(n, c)->kind != PCCL_NCCL_GPU) {
-      continue;
-    }
-    if (count++ >= PCCL_NCCL_MAX_GPUS_OF_PCI) {
-      pccl_nccl_wrong(n, c, "more than %d gpu elements in one pci element", PCCL_NCCL_MAX_GPUS_OF_PCI);
-      return 1;
-    }
-    long part = part_of(n, c);
-    bool known = false;
-    for (int32_t i = 0; i < gpu->parts; i++) {
-      known = known || parts[i] == part;
-    }
-    if (!known) {
-      parts[gpu->parts++] = part;
-    }
-    sharing += part == gpu->part;
-  }
-  return sharing;
-}
-
-static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
-  size_t sharing = gpu.implied ? 1 : count_siblings(n, &gpu);
-  int32_t shared_port = -1;
-  gpu.primary = true;
-  for (size_t i = n->gpus.len; i > 0 && n->gpus.data[i - 1].pci == gpu.pci; i--) {
-    const pccl_nccl_gpu *before = &n->gpus.data[i - 1];
-    if (before->part == gpu.part) {
-      gpu.primary = false;
-      shared_port = before->port;
-    }
-  }
-  const char *busid = pccl_nccl_value(n, gpu.pci, "busid");
-  gpu.has_busid = pccl_nccl_busid(busid, &gpu.busid);
-  if (n->gpus.len >= PCCL_NCCL_MAX_GPUS) {
-    pccl_nccl_wrong(n, gpu.element, "more than %d GPUs", PCCL_NCCL_MAX_GPUS);
-  }
-  if (n->result != POLYCCL_SUCCESS) {
-    return;
-  }
-  add_gpu_nodes(n, &gpu, sharing, shared_port);
-  if (pccl_nccl_built(n) && !pccl_vec_push(&n->gpus, gpu)) {
-    n->result = pccl_no_memory("GPUs");
-  }
-}
-
-static void build_gpu(pccl_nccl *n, int32_t element) {
-  pccl_nccl_gpu gpu = {.element = element, .host = at(n, element)->host, .pci = at(n, element)->parent, .parts = 1};
-  double number;
-  if (gpu.host < 0) {
-    pccl_nccl_wrong(n, element, "a gpu that is in no cpu element");
-    return;
-  }
-  if (!pccl_nccl_number(n, element, "dev", 0, 1e6, &number)) {
-    const char *dev = pccl_nccl_value(n, element, "dev");
-    pccl_nccl_assume(n, element, "dev=\"%.20s\" of a gpu element: its place in the file is taken", dev != NULL ? dev : "");
-    number = (double)n->gpus.len;
-  }
-  gpu.dev = (long)number;
-  gpu.rank = pccl_nccl_number(n, element, "rank", 0, 1e9, &number) ? (long)number : -1;
-  gpu.part = part_of(n, element);
-  push_gpu(n, gpu);
 }
 
 /* ---- NICs ---- */
@@ -287,7 +153,8 @@ static double net_bandwidth(pccl_nccl *n, int32_t net) {
   if (n->hints != NULL && n->hints->nic != NULL) {
     return pccl_nccl_device_nic_rate(n, net, 0);
   }
-  pccl_nccl_assume(n, net, "speed=\"%.40s\" of a net element: 10 Gb/s are taken, as NCCL does", text != NULL ? text : "");
+  pccl_nccl_assume(n, net, "speed=\"%.40s\" of a net element: 10 Gb/s are taken, as NCCL does",
+                   text != NULL ? text : "");
   return DEFAULT_NET / 8000;
 }
 
@@ -367,7 +234,7 @@ static void build_net(pccl_nccl *n, int32_t net) {
       hangs = at(n, device)->parent;
     }
   }
-  int32_t up = hang_on(n, hangs);
+  int32_t up = pccl_nccl_hang_on(n, hangs);
   add_nic(n, net, up, bandwidth, name != NULL ? name : "net");
 }
 
@@ -381,12 +248,11 @@ static void build_implied(pccl_nccl *n, int32_t pci, bool gpus, bool nics) {
     return;
   }
   if (display && gpus) {
-    push_gpu(n, (pccl_nccl_gpu){.element = pci, .host = at(n, pci)->host, .pci = pci, .parts = 1, .part = -1,
-                                .rank = -1, .dev = (long)n->gpus.len, .implied = true});
+    pccl_nccl_build_implied_gpu(n, pci);
   } else if (network && nics) {
     double pcie = pccl_nccl_pcie(n, pci), rate = pccl_nccl_device_nic_rate(n, pci, pcie);
     const char *busid = pccl_nccl_value(n, pci, "busid");
-    add_nic(n, pci, hang_on(n, at(n, pci)->parent), rate < pcie ? rate : pcie, busid != NULL ? busid : "net");
+    add_nic(n, pci, pccl_nccl_hang_on(n, at(n, pci)->parent), rate < pcie ? rate : pcie, busid != NULL ? busid : "net");
   }
 }
 
@@ -407,7 +273,7 @@ static void build_elements(pccl_nccl *n) {
     switch (at(n, i)->kind) {
       case PCCL_NCCL_CPU: build_cpu(n, i); break;
       case PCCL_NCCL_PCI: build_implied(n, i, no_gpus, no_nets); break;
-      case PCCL_NCCL_GPU: build_gpu(n, i); break;
+      case PCCL_NCCL_GPU: pccl_nccl_build_gpu(n, i); break;
       case PCCL_NCCL_NET: build_net(n, i); break;
       default: break;
     }
@@ -475,10 +341,14 @@ polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t
 polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
                                              const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_nccl n = {.file = name, .hints = hints};
-  PCCL_TRY(pccl_nccl_check_hints(hints));
+  polyccl_result hinted = pccl_nccl_check_hints(hints);
+  if (hinted != POLYCCL_SUCCESS) {
+    return pccl_prefix(hinted, "%s: ", name);
+  }
   const char *slash = strrchr(name, '/');
-  PCCL_TRY(pccl_builder_start(&n.builder, slash != NULL ? slash + 1 : name,
-                              "NCCL's topology XML, NCCL's figures for the links; shipped device models and latencies"));
+  PCCL_TRY(
+      pccl_builder_start(&n.builder, slash != NULL ? slash + 1 : name,
+                         "NCCL's topology XML, NCCL's figures for the links; shipped device models and latencies"));
   polyccl_result result = pccl_nccl_parse(&n, text, length);
   if (result == POLYCCL_SUCCESS) {
     result = build(&n);

@@ -1,7 +1,7 @@
 /* Reading the topology XML of NCCL and RCCL, in three stages:
  *
  *   nccl_xml_parse.c   text -> elements with their attributes, in the file's order
- *   nccl_xml.c         elements -> machines, hosts, PCIe, GPUs, NICs
+ *   nccl_xml.c         elements -> machines, hosts, PCIe, NICs; nccl_xml_gpu.c: GPUs
  *   nccl_xml_fabric.c  NVLink, xGMI, links between sockets, the network between machines
  *
  * with the attributes' values in nccl_xml_values.c and the figures that the file does not give in nccl_xml_rates.c.
@@ -155,7 +155,13 @@ const pccl_nccl_fabric *pccl_nccl_fabric_of(const char *model); /* NULL: not kno
 /* How many GPUs one NVLink domain joins at most. */
 int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu);
 
-/* ---- nccl_xml.c, nccl_xml_fabric.c ---- */
+/* ---- nccl_xml.c, nccl_xml_gpu.c, nccl_xml_fabric.c ---- */
+
+void pccl_nccl_build_gpu(pccl_nccl *n, int32_t gpu);
+void pccl_nccl_build_implied_gpu(pccl_nccl *n, int32_t pci);
+
+/* The node that what is in an element hangs on; pci elements become switches. -1: it is in no cpu element. */
+int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element);
 
 bool pccl_nccl_built(pccl_nccl *n); /* whether the builder, and so everything, is well */
 

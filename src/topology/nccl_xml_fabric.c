@@ -138,8 +138,7 @@ static void follow_to_gpu(pccl_nccl *n, const addresses *list, int32_t from, int
   const char *target = value_or(n, link, "target", ""), *type = kind_of(n, link) == PCCL_NCCL_XGMI ? "xGMI" : "NVLink";
   uint64_t busid;
   size_t count = 0;
-  const address *found =
-      pccl_nccl_busid(target, &busid) ? find_address(list, gpu->host, busid, &count) : NULL;
+  const address *found = pccl_nccl_busid(target, &busid) ? find_address(list, gpu->host, busid, &count) : NULL;
   if (found == NULL && pccl_nccl_value(n, link, "tclass") == NULL) {
     pccl_nccl_assume(n, link, "an %s link to %.40s, which is no GPU, without a tclass: to an NVSwitch", type, target);
     double bandwidth = link_bandwidth(n, gpu, link);
@@ -149,8 +148,9 @@ static void follow_to_gpu(pccl_nccl *n, const addresses *list, int32_t from, int
     return;
   }
   if (found == NULL || n->gpus.data[found->gpu].pci == gpu->pci) {
-    pccl_nccl_assume(n, link, found == NULL ? "%s to %.40s: no GPU of its host has this bus id, no link"
-                                            : "%s to %.40s: a GPU's link to itself, no link",
+    pccl_nccl_assume(n, link,
+                     found == NULL ? "%s to %.40s: no GPU of its host has this bus id, no link"
+                                   : "%s to %.40s: a GPU's link to itself, no link",
                      type, target);
     return;
   }

@@ -71,7 +71,8 @@ static const char *misplaced(const pccl_nccl *n, pccl_nccl_kind kind, int32_t pa
   bool in_gpu = parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_GPU;
   switch (kind) {
     case PCCL_NCCL_GPU:
-      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI ? NULL : "a gpu that is not in a pci element";
+      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI ? NULL
+                                                                           : "a gpu that is not in a pci element";
     case PCCL_NCCL_NVLINK: return in_gpu ? NULL : "an nvlink that is not in a gpu element";
     case PCCL_NCCL_XGMI: return in_gpu ? NULL : "an xgmi link that is not in a gpu element";
     case PCCL_NCCL_C2C: return in_gpu ? NULL : "a c2c link that is not in a gpu element";

@@ -64,8 +64,8 @@ double pccl_nccl_xgmi_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
       return generations[i].rate;
     }
   }
-  pccl_nccl_assume(n, gpu->element, "xGMI links of gcn=\"%.20s\", which is not known: 24 GB/s each, the figure of gfx906",
-                   name);
+  pccl_nccl_assume(n, gpu->element,
+                   "xGMI links of gcn=\"%.20s\", which is not known: 24 GB/s each, the figure of gfx906", name);
   return 24;
 }
 
@@ -125,18 +125,30 @@ typedef struct device {
 } device;
 
 static const device devices[] = {
-    {"0x10de", "0x1db1", "V100-SXM2", 0},      {"0x10de", "0x1db5", "V100-SXM2", 0},
-    {"0x10de", "0x20b0", "A100-SXM4-40GB", 0}, {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
-    {"0x10de", "0x2330", "H100-SXM5", 0},      {"0x10de", "0x2335", "H200-SXM5", 0},
-    {"0x10de", "0x2901", "B200", 0},           {"0x10de", "0x2941", "GB200", 0},
-    {"0x10de", "0x3182", "B300", 0},           {"0x10de", "0x31c2", "GB300", 0},
-    {"0x1002", "0x74a1", "MI300X", 0},         {"0x1002", "0x74b5", "MI300X", 0},
-    {"0x1002", "0x75a0", "MI350X", 0},         {"0x15b3", "0x1013", "ConnectX-4", 100},
-    {"0x15b3", "0x1017", "ConnectX-5", 100},   {"0x15b3", "0x1019", "ConnectX-5", 100},
-    {"0x15b3", "0x101b", "ConnectX-6", 200},   {"0x15b3", "0x1021", "ConnectX-7", 400},
-    {"0x15b3", "0x1023", "ConnectX-8", 800},   {"0x15b3", "0xa2dc", "BlueField-3", 400},
-    {"0x1d0f", "0xefa0", "EFA", 100},          {"0x1d0f", "0xefa1", "EFA", 100},
-    {"0x1d0f", "0xefa2", "EFAv3", 200},        {"0x1d0f", "0xefa3", "EFAv4", 400},
+    {"0x10de", "0x1db1", "V100-SXM2", 0},
+    {"0x10de", "0x1db5", "V100-SXM2", 0},
+    {"0x10de", "0x20b0", "A100-SXM4-40GB", 0},
+    {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
+    {"0x10de", "0x2330", "H100-SXM5", 0},
+    {"0x10de", "0x2335", "H200-SXM5", 0},
+    {"0x10de", "0x2901", "B200", 0},
+    {"0x10de", "0x2941", "GB200", 0},
+    {"0x10de", "0x3182", "B300", 0},
+    {"0x10de", "0x31c2", "GB300", 0},
+    {"0x1002", "0x74a1", "MI300X", 0},
+    {"0x1002", "0x74b5", "MI300X", 0},
+    {"0x1002", "0x75a0", "MI350X", 0},
+    {"0x15b3", "0x1013", "ConnectX-4", 100},
+    {"0x15b3", "0x1017", "ConnectX-5", 100},
+    {"0x15b3", "0x1019", "ConnectX-5", 100},
+    {"0x15b3", "0x101b", "ConnectX-6", 200},
+    {"0x15b3", "0x1021", "ConnectX-7", 400},
+    {"0x15b3", "0x1023", "ConnectX-8", 800},
+    {"0x15b3", "0xa2dc", "BlueField-3", 400},
+    {"0x1d0f", "0xefa0", "EFA", 100},
+    {"0x1d0f", "0xefa1", "EFA", 100},
+    {"0x1d0f", "0xefa2", "EFAv3", 200},
+    {"0x1d0f", "0xefa3", "EFAv4", 400},
     {NULL, NULL, NULL, 0},
 };
 
@@ -174,8 +186,9 @@ polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "gpu \"%.60s\": no shipped model has this name", hints->gpu);
   }
   if (hints->nic != NULL && nic_hint(hints->nic) == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "nic \"%.60s\" is neither a model that is known (%s ...) nor a number of Gb/s",
-                     hints->nic, "ConnectX-6, ConnectX-7, EFA");
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "nic \"%.60s\" is neither a model that is known (%s ...) nor a number of Gb/s", hints->nic,
+                     "ConnectX-6, ConnectX-7, EFA");
   }
   return POLYCCL_SUCCESS;
 }
@@ -186,8 +199,8 @@ double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
   }
   const device *known = device_of(n, pci);
   if (known != NULL && known->nic > 0) {
-    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, a %s by its device number: %g Gb/s are taken", known->name,
-                     known->nic);
+    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, a %s by its device number: %g Gb/s are taken",
+                     known->name, known->nic);
     return known->nic / 8;
   }
   pccl_nccl_assume(n, pci, "a pci element stands for a NIC of unknown model: as fast as its PCIe link, %g GB/s", pcie);
@@ -196,7 +209,9 @@ double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
 
 /* ---- device models ---- */
 
-static const polyccl_device_model *shipped(const char *name) { return name != NULL ? pccl_known_model_find(name) : NULL; }
+static const polyccl_device_model *shipped(const char *name) {
+  return name != NULL ? pccl_known_model_find(name) : NULL;
+}
 
 /* NULL: none ships. */
 static const polyccl_device_model *find_model(const pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *gcn) {
@@ -231,7 +246,11 @@ int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
   if (found == NULL) {
     bool amd = gcn[0] != '\0' || is(pccl_nccl_value(n, gpu->pci, "vendor"), "0x1002");
     const char *kind = amd ? gcn : sm != NULL ? sm : "";
-    snprintf(made, sizeof made, "%s%s%.20s", amd ? "AMD" : "NVIDIA", kind[0] == '\0' ? " GPU" : amd ? " " : " sm_", kind);
+    snprintf(made, sizeof made, "%s%s%.20s", amd ? "AMD" : "NVIDIA",
+             kind[0] == '\0' ? " GPU"
+             : amd           ? " "
+                             : " sm_",
+             kind);
     model.name = made;
     model.vendor = amd ? "amd" : "nvidia";
     if (gpu->implied) {
@@ -253,10 +272,10 @@ int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
 
 const pccl_nccl_fabric *pccl_nccl_fabric_of(const char *model) {
   static const pccl_nccl_fabric fabrics[] = {
-      {"A100-SXM4", 12, 20, false},  {"H100-SXM", 18, 20.6, false}, {"H200", 18, 20.6, false},
-      {"B200", 18, 40.1, false},     {"B300", 18, 40.1, false},     {"GB200", 18, 40.1, false},
-      {"GB300", 18, 40.1, false},    {"MI300X", 1, 48, true},       {"MI325X", 1, 48, true},
-      {"MI350X", 1, 48, true},       {"MI355X", 1, 48, true},       {NULL, 0, 0, false},
+      {"A100-SXM4", 12, 20, false}, {"H100-SXM", 18, 20.6, false}, {"H200", 18, 20.6, false},
+      {"B200", 18, 40.1, false},    {"B300", 18, 40.1, false},     {"GB200", 18, 40.1, false},
+      {"GB300", 18, 40.1, false},   {"MI300X", 1, 48, true},       {"MI325X", 1, 48, true},
+      {"MI350X", 1, 48, true},      {"MI355X", 1, 48, true},       {NULL, 0, 0, false},
   };
   for (const pccl_nccl_fabric *f = fabrics; f->model != NULL; f++) {
     if (strncasecmp(model, f->model, strlen(f->model)) == 0) {

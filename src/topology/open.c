@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "topology/topology.h"
 
@@ -23,12 +24,20 @@ polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t
                          : pccl_topology_read_json(name, text, length, topology);
 }
 
+static polyccl_result read_hinted(const char *path, const char *text, size_t length,
+                                  const polyccl_topology_hints *hints, polyccl_topology **topology) {
+  if (memchr(text, '<', length < 64 ? length : 64) == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, which this is not", path);
+  }
+  return pccl_topology_read_xml_hinted(path, text, length, hints, topology);
+}
+
 static polyccl_result read_file(const char *path, const polyccl_topology_hints *hints, polyccl_topology **topology) {
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
   polyccl_result result = hints == NULL ? polyccl_topology_parse(path, text, length, topology)
-                                        : pccl_topology_read_xml_hinted(path, text, length, hints, topology);
+                                        : read_hinted(path, text, length, hints, topology);
   free(text);
   return result;
 }
@@ -68,8 +77,12 @@ polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topolo
 
 polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
                                             polyccl_topology **topology) {
+  polyccl_topology_hints own = POLYCCL_TOPOLOGY_NO_HINTS;
+  PCCL_TRY(pccl_sized_read("polyccl_topology_hints", hints, &own, sizeof own, sizeof own));
+  hints = own.gpu != NULL || own.nic != NULL ? &own : NULL;
   if (hints != NULL && pccl_synthetic_known(spec)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine", spec);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine",
+                     spec);
   }
   if (pccl_synthetic_known(spec)) {
     return pccl_synthetic_open(spec, topology);

@@ -13,8 +13,13 @@
 #define PCCL_MIN_BANDWIDTH 1e-3 /* GB/s */
 #define PCCL_MAX_BANDWIDTH 1e9
 #define PCCL_MAX_LATENCY 1e6 /* us */
-enum { PCCL_MAX_NAME = 200, PCCL_MAX_MODELS = 4096, PCCL_MAX_LINK_TYPES = 4096, PCCL_MAX_ASSUMPTION = 1000,
-       PCCL_MAX_ASSUMPTIONS = 1000 };
+enum {
+  PCCL_MAX_NAME = 200,
+  PCCL_MAX_MODELS = 4096,
+  PCCL_MAX_LINK_TYPES = 4096,
+  PCCL_MAX_ASSUMPTION = 1000,
+  PCCL_MAX_ASSUMPTIONS = 1000
+};
 
 typedef struct pccl_builder {
   polyccl_topology *topology;
