@@ -146,7 +146,7 @@ int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element) {
 
 static double net_bandwidth(pccl_nccl *n, int32_t net) {
   double speed;
-  if (pccl_nccl_number(n, net, "speed", 1, 8e12, &speed)) {
+  if (pccl_nccl_number(n, net, "speed", PCCL_MIN_BANDWIDTH * 8000, 8e12, &speed)) {
     return speed / 8000;
   }
   const char *text = pccl_nccl_value(n, net, "speed");

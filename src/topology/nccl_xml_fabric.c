@@ -70,7 +70,8 @@ static double link_bandwidth(pccl_nccl *n, const pccl_nccl_gpu *gpu, int32_t lin
     pccl_nccl_assume(n, link, "bw=\"%.40s\" of a c2c element: no link", value_or(n, link, "bw", ""));
     return 0;
   }
-  return count * bw / 1000 / gpu->parts;
+  double share = count * bw / 1000 / gpu->parts;
+  return share > PCCL_MIN_BANDWIDTH ? share : PCCL_MIN_BANDWIDTH;
 }
 
 double pccl_nccl_to_cpu(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char **type) {
@@ -95,7 +96,7 @@ static int by_address(const void *a, const void *b) {
   return order != 0 ? order : (x->busid > y->busid) - (x->busid < y->busid);
 }
 
-static bool list_addresses(const pccl_nccl *n, addresses *list) {
+static bool list_addresses(pccl_nccl *n, addresses *list) {
   for (size_t i = 0; i < n->gpus.len; i++) {
     const pccl_nccl_gpu *gpu = &n->gpus.data[i];
     if (gpu->primary && gpu->has_busid && !pccl_vec_push(list, (address){gpu->host, (int32_t)i, gpu->busid})) {
@@ -104,6 +105,12 @@ static bool list_addresses(const pccl_nccl *n, addresses *list) {
   }
   if (list->len > 0) {
     qsort(list->data, list->len, sizeof *list->data, by_address);
+  }
+  for (size_t i = 1; i < list->len; i++) {
+    const pccl_nccl_gpu *gpu = &n->gpus.data[list->data[i].gpu];
+    if (by_address(&list->data[i - 1], &list->data[i]) == 0 && n->gpus.data[list->data[i - 1].gpu].pci != gpu->pci) {
+      pccl_nccl_assume(n, gpu->element, "two GPUs of one host (host_hash) have the same bus id: they share its links");
+    }
   }
   return true;
 }

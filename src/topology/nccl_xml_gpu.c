@@ -44,7 +44,7 @@ static void link_up(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
 }
 
 /* Several ranks of one GPU are devices of their own behind a switch that has the GPU's links. */
-static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, int32_t shared_port) {
+static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, size_t before, int32_t shared_port) {
   char name[PCCL_MAX_NAME];
   name_gpu(n, gpu, name, sizeof name);
   int32_t machine = n->hosts.data[gpu->host].machine, model = pccl_nccl_model(n, gpu);
@@ -61,7 +61,7 @@ static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, int3
     gpu->port = pccl_add_node(&n->builder, POLYCCL_NODE_SWITCH, machine, -1, -1, "%s", name);
     link_up(n, gpu);
   }
-  gpu->node = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s.rank%zu", name, n->gpus.len);
+  gpu->node = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s.share%zu", name, before);
   pccl_add_pair(&n->builder, gpu->node, gpu->port, "local", LOCAL_BANDWIDTH, 0);
 }
 
@@ -98,12 +98,14 @@ static size_t count_siblings(pccl_nccl *n, pccl_nccl_gpu *gpu) {
 
 static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
   size_t sharing = gpu.implied ? 1 : count_siblings(n, &gpu);
+  size_t sharing_before = 0;
   int32_t shared_port = -1;
   gpu.primary = true;
   for (size_t i = n->gpus.len; i > 0 && n->gpus.data[i - 1].pci == gpu.pci; i--) {
     const pccl_nccl_gpu *before = &n->gpus.data[i - 1];
     if (before->part == gpu.part) {
       gpu.primary = false;
+      sharing_before++;
       shared_port = before->port;
     }
   }
@@ -115,7 +117,7 @@ static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
   if (n->result != POLYCCL_SUCCESS) {
     return;
   }
-  add_gpu_nodes(n, &gpu, sharing, shared_port);
+  add_gpu_nodes(n, &gpu, sharing, sharing_before, shared_port);
   if (pccl_nccl_built(n) && !pccl_vec_push(&n->gpus, gpu)) {
     n->result = pccl_no_memory("GPUs");
   }
