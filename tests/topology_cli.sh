@@ -55,6 +55,12 @@ vm=$source/tests/topology/nccl_vm.xml
 expect 0 "no NVLinks in the file: each A100-SXM4-40GB has 12" topology "$vm"
 expect 0 "m0.gpu1 <-> m0.nvswitch: NVLink 370.8 GB/s" topology "$vm" --gpu H100-SXM5 --nic=400
 expect 0 "m0.gpu0 <-> m0.gpu1: xGMI 48 GB/s" topology --nic ConnectX-7 --gpu mi300x "$vm"
+plain=$work/plain.xml
+printf '<system><cpu>%s%s</cpu></system>' '<pci busid="1"><gpu dev="0" sm="90"/></pci>' \
+  '<pci busid="2"><gpu dev="1" sm="90" gcn="0"/></pci>' >"$plain"
+expect 0 "0 -> 1: m0.gpu0 m0.cpu0 m0.gpu1" topology "$plain"
+expect 0 "m0.gpu1 in m0, H100-SXM5" topology "$plain"
+expect 0 "0 -> 1: m0.gpu0 m0.nvswitch m0.gpu1 (370.8 GB/s" topology "$plain" --gpu H100-SXM5
 expect 2 "nccl_vm.xml: gpu \"H1000\": no shipped model has this name" topology "$vm" --gpu H1000
 expect 2 'gpu "": no shipped model' topology "$vm" --gpu
 expect 2 'nic "fast" is neither a model that is known' topology "$vm" --nic fast

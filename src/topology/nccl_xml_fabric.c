@@ -196,16 +196,25 @@ static void follow_links(pccl_nccl *n, const addresses *list, int32_t from, wire
   }
 }
 
-/* ---- files without gpu elements: the fabric that machines with such GPUs have ---- */
+/* ---- files without links: the fabric that machines with such GPUs have ---- */
+
+static bool lists_links(const pccl_nccl *n) {
+  for (int32_t i = 0; i < (int32_t)n->elements.len; i++) {
+    if (kind_of(n, i) == PCCL_NCCL_NVLINK || kind_of(n, i) == PCCL_NCCL_XGMI) {
+      return true;
+    }
+  }
+  return false;
+}
 
 static void imply_fabric(pccl_nccl *n, int32_t from, wires *all) {
   const pccl_nccl_gpu *gpu = &n->gpus.data[from];
   const polyccl_topology *t = n->builder.topology;
   const char *model = t->model[t->node[gpu->node].model].name;
-  const pccl_nccl_fabric *fabric = gpu->implied ? pccl_nccl_fabric_of(model) : NULL;
+  const pccl_nccl_fabric *fabric = gpu->primary ? pccl_nccl_fabric_of(model) : NULL;
   size_t others = 0;
   for (size_t i = 0; fabric != NULL && i < n->gpus.len; i++) {
-    others += n->gpus.data[i].host == gpu->host && (int32_t)i != from;
+    others += n->gpus.data[i].host == gpu->host && n->gpus.data[i].primary && (int32_t)i != from;
   }
   if (others == 0) {
     return;
@@ -218,7 +227,7 @@ static void imply_fabric(pccl_nccl *n, int32_t from, wires *all) {
   }
   pccl_nccl_assume(n, -1, "no xGMI links in the file: each %s has one of %g GB/s to each other", model, fabric->rate);
   for (size_t i = 0; i < n->gpus.len; i++) {
-    if (n->gpus.data[i].host == gpu->host && (int32_t)i != from) {
+    if (n->gpus.data[i].host == gpu->host && n->gpus.data[i].primary && (int32_t)i != from) {
       push_wire(n, all, (wire){from, (int32_t)i, true, fabric->links * fabric->rate});
     }
   }
@@ -327,9 +336,12 @@ static void join_fabric(pccl_nccl *n) {
   if (!list_addresses(n, &list)) {
     n->result = pccl_no_memory("GPUs");
   }
+  bool no_links = n->hints != NULL && n->hints->gpu != NULL && !lists_links(n);
   for (int32_t i = 0; i < (int32_t)n->gpus.len && n->result == POLYCCL_SUCCESS; i++) {
     follow_links(n, &list, i, &all);
-    imply_fabric(n, i, &all);
+    if (n->gpus.data[i].implied || no_links) {
+      imply_fabric(n, i, &all);
+    }
   }
   if (n->result == POLYCCL_SUCCESS) {
     sum_wires(&all);

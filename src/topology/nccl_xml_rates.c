@@ -41,7 +41,7 @@ double pccl_nccl_nvlink_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
 /* "gfx942:sramecc+" and the numbers that RCCL wrote before: 910 is gfx90a. */
 static void architecture(const pccl_nccl *n, int32_t gpu, char *name, size_t size) {
   const char *gcn = pccl_nccl_value(n, gpu, "gcn");
-  if (gcn == NULL) {
+  if (gcn == NULL || strcmp(gcn, "0") == 0) {
     name[0] = '\0';
   } else if (strcmp(gcn, "910") == 0) {
     snprintf(name, size, "gfx90a");
