@@ -36,6 +36,8 @@ def prepare(folder):
     (folder / "two.lua").write_text(two)
     for name, program in (("hierarchical", "allreduce_hierarchical"), ("tree", "broadcast_tree")):
         shutil.copy(SOURCE / f"algorithms/{program}.lua", folder / f"{name}.lua")
+    for name, machine in (("system", "nccl_a100"), ("vm", "nccl_vm")):
+        shutil.copy(SOURCE / f"tests/topology/{machine}.xml", folder / f"{name}.xml")
 
 
 def run(folder, words):

@@ -65,12 +65,14 @@ static const tool tools[] = {
      pccl_run_help, pccl_run_options},
     {"simulate", "PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE ...",
      "how long it takes on a modelled machine, and why", pccl_tool_simulate, pccl_simulate_help, pccl_simulate_options},
-    {"topology", "MACHINE|FILE [--json|--svg] [-o FILE] | --list",
+    {"topology", "MACHINE|FILE [--gpu MODEL] [--nic MODEL] [--json|--svg] [-o FILE] | --list",
      "a machine model: devices, links, ranks, routes from rank 0", pccl_tool_topology,
-     "  --list     the machines that are known, with the sources of their figures\n"
-     "  --json     as JSON that reads back equal\n"
-     "  --svg      as a picture\n"
-     "  -o FILE    instead of standard output\n",
+     "  --list       the machines that are known, with the sources of their figures\n"
+     "  --gpu MODEL  the GPUs of a virtual machine's NCCL_TOPO_FILE: H100-SXM5, ...\n"
+     "  --nic MODEL  its NICs: ConnectX-7, ..., or Gb/s: 400\n"
+     "  --json       as JSON that reads back equal\n"
+     "  --svg        as a picture\n"
+     "  -o FILE      instead of standard output\n",
      pccl_topology_options},
     {"verify", "PLAN", "prove that a plan from anywhere cannot hang, race or compute the wrong thing", pccl_tool_verify,
      "PLAN is plan text or MSCCL XML.\n", pccl_verify_options},

@@ -389,6 +389,7 @@ static int compare(compare_args *args) {
   }
   if (status == PCCL_EXIT_OK) {
     print_table(args);
+    pccl_tool_say_assumptions("compare", args->topology);
     status = args->svg != NULL ? draw(args) : PCCL_EXIT_OK;
   }
   return status;

@@ -162,6 +162,9 @@ static int compile_program(const compile_args *args, const polyccl_program *prog
   } else if (result == POLYCCL_SUCCESS) {
     result = polyccl_compile(program, &options, &plan);
   }
+  if (result == POLYCCL_SUCCESS && topology != NULL) {
+    pccl_tool_say_assumptions("compile", topology);
+  }
   polyccl_topology_destroy(topology);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);

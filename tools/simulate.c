@@ -180,6 +180,9 @@ static int simulate(const simulate_args *args) {
   } else {
     status = many_sizes(args, plan, topology);
   }
+  if (status == PCCL_EXIT_OK) {
+    pccl_tool_say_assumptions("simulate", topology);
+  }
   polyccl_plan_destroy(plan);
   polyccl_topology_destroy(topology);
   return status;

@@ -18,6 +18,10 @@ int pccl_tool_usage(const char *tool, const char *format, ...) __attribute__((fo
 /* Prints polyccl_last_error() to stderr; the exit status that `result` means. */
 int pccl_tool_failed(const char *tool, polyccl_result result);
 
+/* Prints to stderr what the topology's reader assumed, a line each. */
+struct polyccl_topology;
+void pccl_tool_say_assumptions(const char *tool, const struct polyccl_topology *topology);
+
 int pccl_tool_build(int argc, char **argv);
 int pccl_tool_calibrate(int argc, char **argv);
 int pccl_tool_check(int argc, char **argv);

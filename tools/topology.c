@@ -26,14 +26,26 @@ static int write_to(const polyccl_topology *topology, writer write, const char *
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("topology", result));
 }
 
+void pccl_tool_say_assumptions(const char *tool, const polyccl_topology *topology) {
+  for (size_t i = 0; i < topology->assumptions; i++) {
+    fprintf(stderr, "polyccl %s: %s: assumed: %s\n", tool, topology->name, topology->assumption[i]);
+  }
+}
+
 typedef struct topology_args {
   const char *spec, *path;
+  polyccl_topology_hints hints;
   bool list, json, svg;
 } topology_args;
 
 const pccl_tool_option pccl_topology_options[] = {
     {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a machine or a file", .at = offsetof(topology_args, spec)},
     {.name = "--list", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, list)},
+    {.name = "--gpu", .takes = PCCL_TAKES_TEXT, .wants = "a model of GPU", .at = offsetof(topology_args, hints.gpu)},
+    {.name = "--nic",
+     .takes = PCCL_TAKES_TEXT,
+     .wants = "a model of NIC, or Gb/s",
+     .at = offsetof(topology_args, hints.nic)},
     {.name = "--json", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, json)},
     {.name = "--svg", .takes = PCCL_TAKES_NOTHING, .at = offsetof(topology_args, svg)},
     {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(topology_args, path)},
@@ -41,7 +53,7 @@ const pccl_tool_option pccl_topology_options[] = {
 };
 
 int pccl_tool_topology(int argc, char **argv) {
-  topology_args args = {0};
+  topology_args args = {.hints = POLYCCL_TOPOLOGY_NO_HINTS};
   int status = pccl_tool_parse("topology", pccl_topology_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -59,11 +71,14 @@ int pccl_tool_topology(int argc, char **argv) {
                  : args.svg ? polyccl_topology_write_svg
                             : polyccl_topology_write_text;
   polyccl_topology *topology;
-  polyccl_result result = polyccl_topology_open(args.spec, &topology);
+  polyccl_result result = polyccl_topology_open_hinted(args.spec, &args.hints, &topology);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("topology", result);
   }
   status = write_to(topology, write, args.path);
+  if (status == PCCL_EXIT_OK && (write != polyccl_topology_write_text || args.path != NULL)) {
+    pccl_tool_say_assumptions("topology", topology); /* text says it itself */
+  }
   polyccl_topology_destroy(topology);
   return status;
 }

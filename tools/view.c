@@ -164,6 +164,9 @@ static int simulate(const view_args *args, viewed *v) {
   polyccl_result result = polyccl_topology_open(args->topology, &topology);
   if (result == POLYCCL_SUCCESS) {
     result = simulate_on(args, topology, v);
+    if (result == POLYCCL_SUCCESS) {
+      pccl_tool_say_assumptions("view", topology);
+    }
     polyccl_topology_destroy(topology);
   }
   return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);

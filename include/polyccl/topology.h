@@ -35,6 +35,7 @@ typedef struct polyccl_node {
   int32_t machine; /* -1: between machines (a network switch) */
   int32_t model;   /* devices: index into models; others -1 */
   int32_t rank;    /* devices: the rank on it, or -1; others -1 */
+  int32_t domain; /* switches: copies of the machine share it, up to so many devices (NVL72's NVSwitch: 72); others 0 */
 } polyccl_node;
 
 /* One direction; what most call a link is two of these. At most one per ordered pair of nodes. */
@@ -90,8 +91,10 @@ typedef struct polyccl_topology_rank {
 } polyccl_topology_rank;
 
 typedef struct polyccl_topology {
-  char *name;   /* "ndv4:2,nic=25", or what the file says */
-  char *source; /* where its figures come from */
+  char *name;        /* "ndv4:2,nic=25", or what the file says */
+  char *source;      /* where its figures come from */
+  char **assumption; /* [assumptions] what the source does not say, and what was taken instead, a sentence each */
+  size_t assumptions;
   int32_t ranks, machines;
   polyccl_topology_rank *rank; /* [ranks] */
   char **machine;              /* names, [machines] */
@@ -111,6 +114,21 @@ typedef struct polyccl_topology {
  * machine in the file by a network. What begins with the name of a shipped machine is that machine, all else a path.
  * INVALID: one clear error with its place. */
 POLYCCL_API polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology);
+
+/* What NCCL's XML leaves open where it lists a virtual machine's PCIe devices only. NULL: not known;
+ * POLYCCL_TOPOLOGY_NO_HINTS has none. */
+typedef struct polyccl_topology_hints {
+  size_t size;     /* sizeof(polyccl_topology_hints) */
+  const char *gpu; /* a shipped device model: "H100-SXM5"; it is taken for every GPU of the file */
+  const char *nic; /* "ConnectX-7", or Gb/s: "400" */
+} polyccl_topology_hints;
+
+#define POLYCCL_TOPOLOGY_NO_HINTS ((polyccl_topology_hints){.size = sizeof(polyccl_topology_hints)})
+
+/* As polyccl_topology_open(), with hints (NULL: none). INVALID where there are hints and `spec` is no file of NCCL's.
+ */
+POLYCCL_API polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
+                                                        polyccl_topology **topology);
 
 /* The same for JSON or XML text (told apart by the first character); `name` stands for it in messages. */
 POLYCCL_API polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length,

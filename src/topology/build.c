@@ -40,6 +40,9 @@ void polyccl_topology_destroy(polyccl_topology *t) {
   for (size_t i = 0; i < t->link_types; i++) {
     free(t->link_type[i]);
   }
+  for (size_t i = 0; i < t->assumptions; i++) {
+    free(t->assumption[i]);
+  }
   pccl_routes_destroy(t->routes, t->nodes);
   free(t->node);
   free(t->model);
@@ -49,6 +52,7 @@ void polyccl_topology_destroy(polyccl_topology *t) {
   free(t->rank);
   free(t->name);
   free(t->source);
+  free(t->assumption);
   free(t);
 }
 
@@ -57,17 +61,38 @@ static bool make_room(void **data, size_t *cap, size_t len, size_t element) {
 }
 
 /* Names go into messages, tables and pictures as they are. */
-static polyccl_result check_name(const char *what, const char *name) {
-  size_t length = strlen(name);
-  if (length == 0 || length > PCCL_MAX_NAME) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the name of a %s must have 1 to %d bytes, it has %zu", what, PCCL_MAX_NAME,
-                     length);
+static polyccl_result check_text(const char *what, const char *text, size_t max) {
+  size_t length = strlen(text);
+  if (length == 0 || length > max) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s must have 1 to %zu bytes, it has %zu", what, max, length);
   }
   for (size_t i = 0; i < length; i++) {
-    if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "the name of a %s has a control character (byte %zu)", what, i);
+    if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
+      return pccl_fail(POLYCCL_ERROR_INVALID, "%s has a control character (byte %zu)", what, i);
     }
   }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result check_name(const char *what, const char *name) {
+  char of[64];
+  snprintf(of, sizeof of, "the name of a %s", what);
+  return check_text(of, name, PCCL_MAX_NAME);
+}
+
+polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text) {
+  polyccl_topology *t = builder->topology;
+  PCCL_TRY(check_text("an assumption", text, PCCL_MAX_ASSUMPTION));
+  if (t->assumptions >= PCCL_MAX_ASSUMPTIONS) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d assumptions", PCCL_MAX_ASSUMPTIONS);
+  }
+  char *copy = pccl_strdup(text);
+  if (copy == NULL ||
+      !make_room((void **)&t->assumption, &builder->assumption_cap, t->assumptions, sizeof *t->assumption)) {
+    free(copy);
+    return pccl_no_memory("a topology's assumptions");
+  }
+  t->assumption[t->assumptions++] = copy;
   return POLYCCL_SUCCESS;
 }
 
@@ -130,7 +155,7 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
     free(copy);
     return pccl_no_memory("a topology's nodes");
   }
-  t->node[t->nodes] = (polyccl_node){copy, kind, machine, model, rank};
+  t->node[t->nodes] = (polyccl_node){copy, kind, machine, model, rank, 0};
   *index = (int32_t)t->nodes++;
   return POLYCCL_SUCCESS;
 }

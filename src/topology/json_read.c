@@ -321,16 +321,14 @@ static polyccl_result parse_kind(const reader *r, const char *place, const char 
 }
 
 static polyccl_result read_node(reader *r, const char *place, const json_t *object) {
-  static const member members[] = {{"name", JSON_STRING, true},
-                                   {"kind", JSON_STRING, true},
-                                   {"machine", JSON_STRING, false},
-                                   {"model", JSON_STRING, false},
-                                   {"rank", JSON_INTEGER, false}};
+  static const member members[] = {{"name", JSON_STRING, true},     {"kind", JSON_STRING, true},
+                                   {"machine", JSON_STRING, false}, {"model", JSON_STRING, false},
+                                   {"rank", JSON_INTEGER, false},   {"domain", JSON_INTEGER, false}};
   PCCL_TRY(check_members(r, place, object, members, sizeof members / sizeof members[0]));
   polyccl_node_kind kind = POLYCCL_NODE_DEVICE;
   PCCL_TRY(parse_kind(r, place, string_or(object, "kind", ""), &kind));
   const char *machine_name = string_or(object, "machine", NULL), *model_name = string_or(object, "model", NULL);
-  int32_t machine = -1, model = -1, rank = -1, index;
+  int32_t machine = -1, model = -1, rank = -1, domain = 0, index;
   if (machine_name != NULL) {
     PCCL_TRY(find_machine(r, place, machine_name, &machine));
   }
@@ -341,8 +339,14 @@ static polyccl_result read_node(reader *r, const char *place, const json_t *obje
     PCCL_TRY(find_model(r, place, model_name != NULL ? model_name : "generic", &model));
   }
   PCCL_TRY(whole_or(r, place, object, "rank", -1, &rank));
+  PCCL_TRY(whole_or(r, place, object, "domain", 0, &domain));
+  if (domain > 0 && (kind != POLYCCL_NODE_SWITCH || machine < 0)) {
+    return wrong(r, place, "only a switch in a machine has a domain");
+  }
   const char *name = string_or(object, "name", "");
-  return at_place(r, place, pccl_builder_node(&r->builder, kind, machine, model, rank, name, &index));
+  PCCL_TRY(at_place(r, place, pccl_builder_node(&r->builder, kind, machine, model, rank, name, &index)));
+  r->builder.topology->node[index].domain = domain;
+  return POLYCCL_SUCCESS;
 }
 
 /* ---- links ---- */
@@ -400,7 +404,15 @@ static polyccl_result read_machine(reader *r, const char *place, const json_t *v
   return at_place(r, place, pccl_builder_machine(&r->builder, json_string_value(value), &index));
 }
 
+static polyccl_result read_assumption(reader *r, const char *place, const json_t *value) {
+  if (!json_is_string(value)) {
+    return wrong(r, place, "must be a string");
+  }
+  return at_place(r, place, pccl_builder_assume(&r->builder, json_string_value(value)));
+}
+
 static polyccl_result read_root(reader *r, const json_t *root) {
+  PCCL_TRY(read_list(r, root, "assumed", read_assumption));
   PCCL_TRY(read_list(r, root, "models", read_model));
   PCCL_TRY(read_list(r, root, "machines", read_machine));
   PCCL_TRY(index_machines(r));
@@ -413,6 +425,7 @@ static polyccl_result check_root(const reader *r, const json_t *root) {
   static const member members[] = {{"polyccl_topology", JSON_INTEGER, true},
                                    {"name", JSON_STRING, false},
                                    {"source", JSON_STRING, false},
+                                   {"assumed", JSON_ARRAY, false},
                                    {"models", JSON_ARRAY, false},
                                    {"machines", JSON_ARRAY, true},
                                    {"nodes", JSON_ARRAY, true},

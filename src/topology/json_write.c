@@ -108,6 +108,9 @@ static void add_node(pccl_text *out, const polyccl_topology *t, const polyccl_no
   if (node->rank >= 0) {
     pccl_text_add(out, ", \"rank\": %d", (int)node->rank);
   }
+  if (node->domain > 0) {
+    pccl_text_add(out, ", \"domain\": %d", (int)node->domain);
+  }
   pccl_text_add(out, "}");
 }
 
@@ -139,6 +142,11 @@ polyccl_result polyccl_topology_write_json(const polyccl_topology *t, FILE *to) 
   add_string(&out, "name", t->name);
   pccl_text_add(&out, ",\n  ");
   add_string(&out, "source", t->source);
+  for (size_t i = 0; i < t->assumptions; i++) {
+    pccl_text_add(&out, i == 0 ? ",\n  \"assumed\": [\n    " : ",\n    ");
+    add_string(&out, NULL, t->assumption[i]);
+  }
+  pccl_text_add(&out, t->assumptions > 0 ? "]" : "");
   pccl_text_add(&out, ",\n  \"models\": [\n");
   for (size_t i = 0; i < t->models; i++) {
     add_model(&out, &t->model[i]);

@@ -1,522 +1,364 @@
-/* The topology XML that NCCL and RCCL write to NCCL_TOPO_DUMP_FILE: a tree of cpu, pci, gpu, nic and net elements, with
- * the NVLinks of each GPU by the bus id of what they lead to. docs/topology.md says what is taken from it. */
-#include <expat.h>
-#include <limits.h>
-#include <stdarg.h>
+/* The topology XML that NCCL and RCCL write to NCCL_TOPO_DUMP_FILE, and the files that clouds give NCCL in
+ * NCCL_TOPO_FILE: from elements to machines, hosts, PCIe, GPUs and NICs. docs/topology.md says what is taken. */
+#include "topology/nccl_xml.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/vec.h"
-#include "topology/machines.h"
 
-enum { MAX_DEPTH = 64, MAX_GPUS = 4096, MAX_FABRIC_LINKS = 1 << 17, BUSID = 40 };
+static const double DEFAULT_NET = 10000; /* Mb/s: what NCCL takes for a NIC that does not say */
 
-static const double SOCKET_BANDWIDTH = 40, NVLINK_BANDWIDTH = 25, XGMI_BANDWIDTH = 64, NVLINK_LATENCY = 0.2;
+static pccl_nccl_element *at(pccl_nccl *n, int32_t element) { return &n->elements.data[element]; }
 
-typedef enum element { ELEMENT_SYSTEM, ELEMENT_CPU, ELEMENT_PCI, ELEMENT_GPU, ELEMENT_NIC, ELEMENT_OTHER } element;
+bool pccl_nccl_built(pccl_nccl *n) {
+  n->result = n->result == POLYCCL_SUCCESS ? n->builder.result : n->result;
+  return n->result == POLYCCL_SUCCESS;
+}
 
-/* An open element. `node` is what its children hang on; -1: nothing yet (a pci that has had no child). */
-typedef struct frame {
-  element what;
-  int32_t node, machine;
-  double bandwidth; /* pci: of its link up */
-  char busid[BUSID];
-  bool amd;
-} frame;
-
-typedef struct gpu {
-  int32_t node, machine;
-  long rank, dev;
-  char busid[BUSID];
-} gpu;
-
-/* NVLinks or xGMI links of one GPU to one target. */
-typedef struct fabric_link {
-  int32_t gpu; /* index into gpus */
-  char target[BUSID];
-  bool to_switch, xgmi;
-  double bandwidth;
-} fabric_link;
-
-typedef struct xml_machine {
-  char hash[64];
-  int32_t machine, nvswitch, last_host;
-  int32_t hosts;
-} xml_machine;
-
-typedef struct nic {
-  int32_t node;
-  double bandwidth; /* of the network */
-} nic;
-
-typedef struct reader {
-  const char *file;
-  XML_Parser parser;
-  pccl_builder builder;
-  frame stack[MAX_DEPTH];
-  int depth, skipped; /* skipped: open elements inside one that is not known */
-  PCCL_VEC(gpu) gpus;
-  PCCL_VEC(fabric_link) fabric;
-  PCCL_VEC(xml_machine) machines;
-  PCCL_VEC(nic) nics;
-  polyccl_result result;
-} reader;
-
-static void stop(reader *r, polyccl_result result) {
-  if (r->result == POLYCCL_SUCCESS) {
-    r->result = pccl_prefix(result, "%s:%lu: ", r->file, XML_GetCurrentLineNumber(r->parser));
-    XML_StopParser(r->parser, XML_FALSE);
+int32_t pccl_nccl_cpu_of(const pccl_nccl *n, int32_t element) {
+  while (element >= 0 && n->elements.data[element].kind != PCCL_NCCL_CPU) {
+    element = n->elements.data[element].parent;
   }
+  return element;
 }
 
-static void wrong(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void wrong(reader *r, const char *format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  stop(r, pccl_fail(POLYCCL_ERROR_INVALID, "%s", message));
-}
+/* ---- hosts and machines ---- */
 
-/* A sticky builder call has failed, or not. */
-static bool built(reader *r) {
-  if (r->builder.result != POLYCCL_SUCCESS) {
-    stop(r, r->builder.result);
-  }
-  return r->result == POLYCCL_SUCCESS;
-}
-
-static const char *attribute(const char **attributes, const char *name, const char *preset) {
-  for (; attributes[0] != NULL; attributes += 2) {
-    if (strcmp(attributes[0], name) == 0) {
-      return attributes[1];
-    }
-  }
-  return preset;
-}
-
-/* A number within bounds; `preset` when the attribute is absent or empty. */
-static double number(reader *r, const char **attributes, const char *name, double preset, double least, double most) {
-  const char *text = attribute(attributes, name, "");
+/* Host hashes compare as numbers where they are numbers. */
+static void normal_hash(const char *text, char *hash, size_t size) {
   char *end = NULL;
-  double value = strtod(text, &end);
-  if (text[0] == '\0') {
-    return preset;
+  unsigned long long value = strtoull(text, &end, 16);
+  if (end != text && *end == '\0') {
+    snprintf(hash, size, "%llx", value);
+  } else {
+    snprintf(hash, size, "%.*s", PCCL_NCCL_NAME - 1, text[0] != '\0' ? text : "0");
   }
-  if (end == text || *end != '\0' || !(value >= least && value <= most)) {
-    wrong(r, "%s=\"%.60s\" is not a number within %g .. %g", name, text, least, most);
-    return preset;
-  }
-  return value;
 }
 
-static bool copy_busid(reader *r, char *to, const char *text) {
-  if (strlen(text) >= BUSID) {
-    wrong(r, "a bus id of %zu bytes", strlen(text));
-    return false;
-  }
-  strcpy(to, text);
-  return true;
-}
-
-/* ---- machines and hosts ---- */
-
-static xml_machine *machine_of(reader *r, const char *hash) {
-  for (size_t i = 0; i < r->machines.len; i++) {
-    if (strcmp(r->machines.data[i].hash, hash) == 0) {
-      return &r->machines.data[i];
+static int32_t host_of(pccl_nccl *n, int32_t cpu) {
+  enum { MAX_HOSTS = 4096 };
+  const char *text = pccl_nccl_value(n, cpu, "host_hash");
+  pccl_nccl_host host = {.machine = -1};
+  normal_hash(text != NULL ? text : "", host.hash, sizeof host.hash);
+  for (size_t i = 0; i < n->hosts.len; i++) {
+    if (strcmp(n->hosts.data[i].hash, host.hash) == 0) {
+      return (int32_t)i;
     }
   }
-  xml_machine machine = {.nvswitch = -1, .last_host = -1};
-  if (strlen(hash) >= sizeof machine.hash || r->machines.len >= 4096) {
-    wrong(r, "host_hash of %zu bytes, or more than 4096 of them", strlen(hash));
-    return NULL;
+  if (n->hosts.len >= MAX_HOSTS) {
+    pccl_nccl_wrong(n, cpu, "more than %d hosts", MAX_HOSTS);
+    return -1;
   }
-  strcpy(machine.hash, hash);
-  char name[32];
-  snprintf(name, sizeof name, "m%zu", r->machines.len);
-  polyccl_result result = pccl_builder_machine(&r->builder, name, &machine.machine);
-  if (result == POLYCCL_SUCCESS && !pccl_vec_push(&r->machines, machine)) {
-    result = pccl_no_memory("machines");
+  if (!pccl_vec_push(&n->hosts, host)) {
+    n->result = pccl_no_memory("hosts");
+    return -1;
   }
-  if (result != POLYCCL_SUCCESS) {
-    stop(r, result);
-    return NULL;
-  }
-  return &r->machines.data[r->machines.len - 1];
+  return (int32_t)n->hosts.len - 1;
 }
 
-static void open_cpu(reader *r, frame *f, const char **attributes) {
-  xml_machine *machine = machine_of(r, attribute(attributes, "host_hash", ""));
-  if (machine == NULL) {
+/* The host of each element, and what there is on each host. */
+static void find_hosts(pccl_nccl *n) {
+  enum { MAX_CPUS = 65536 };
+  size_t cpus = 0;
+  for (int32_t i = 0; i < (int32_t)n->elements.len && n->result == POLYCCL_SUCCESS; i++) {
+    pccl_nccl_element *e = at(n, i);
+    e->host = e->kind == PCCL_NCCL_CPU ? host_of(n, i) : e->parent >= 0 ? at(n, e->parent)->host : -1;
+    if (e->host < 0) {
+      continue;
+    }
+    pccl_nccl_host *host = &n->hosts.data[e->host];
+    if (e->kind == PCCL_NCCL_CPU) {
+      if (++cpus > MAX_CPUS) {
+        pccl_nccl_wrong(n, i, "more than %d cpu elements", MAX_CPUS);
+      }
+      host->arm = host->arm || pccl_nccl_starts(n, i, "arch", "arm") || pccl_nccl_starts(n, i, "arch", "aarch64");
+    }
+    host->outer_switch = host->outer_switch || pccl_nccl_leaves_host(n, i);
+  }
+}
+
+/* NCCL writes several hosts into one file only where NVLink joins them: hosts whose NVLinks lead to switches that they
+ * do not see are one machine. Each other host is a machine of its own. */
+static void make_machines(pccl_nccl *n) {
+  int32_t shared = -1;
+  size_t sharing = 0, in_shared = 0;
+  for (size_t i = 0; i < n->hosts.len; i++) {
+    sharing += n->hosts.data[i].outer_switch;
+  }
+  for (size_t i = 0; i < n->hosts.len && n->result == POLYCCL_SUCCESS; i++) {
+    pccl_nccl_host *host = &n->hosts.data[i];
+    bool joins = sharing > 1 && host->outer_switch;
+    if (joins && shared >= 0) {
+      host->machine = shared;
+    } else {
+      char name[32];
+      snprintf(name, sizeof name, "m%d", (int)n->builder.topology->machines);
+      n->result = pccl_builder_machine(&n->builder, name, &host->machine);
+      shared = joins ? host->machine : shared;
+    }
+    if (joins) {
+      snprintf(host->name, sizeof host->name, "m%d.h%zu", (int)host->machine, in_shared++);
+    } else {
+      snprintf(host->name, sizeof host->name, "m%d", (int)host->machine);
+    }
+  }
+  if (shared >= 0) {
+    pccl_nccl_assume(n, -1,
+                     "the NVLinks of %zu hosts lead to switches that no host sees: one NVLink domain, machine m%d",
+                     sharing, (int)shared);
+  }
+}
+
+static void build_cpu(pccl_nccl *n, int32_t cpu) {
+  pccl_nccl_host *host = &n->hosts.data[at(n, cpu)->host];
+  if (host->cpus >= PCCL_NCCL_MAX_SOCKETS) {
+    pccl_nccl_wrong(n, cpu, "more than %d cpu elements of one host", PCCL_NCCL_MAX_SOCKETS);
     return;
   }
-  f->machine = machine->machine;
-  f->node = pccl_add_node(&r->builder, POLYCCL_NODE_HOST, f->machine, -1, -1, "m%d.cpu%d", (int)machine->machine,
-                          (int)machine->hosts++);
-  if (machine->last_host >= 0) {
-    pccl_add_pair(&r->builder, machine->last_host, f->node, "socket", SOCKET_BANDWIDTH, PCCL_SOCKET_LATENCY);
-  }
-  machine->last_host = f->node;
-  built(r);
+  at(n, cpu)->node =
+      pccl_add_node(&n->builder, POLYCCL_NODE_HOST, host->machine, -1, -1, "%s.cpu%d", host->name, (int)host->cpus++);
 }
 
 /* ---- PCIe ---- */
 
-/* GB/s of "16.0 GT/s PCIe" by 16 lanes; what a virtual machine hides is taken for PCIe 3.0 x16. */
-static double pcie_bandwidth(reader *r, const char **attributes) {
-  double speed = strtod(attribute(attributes, "link_speed", ""), NULL);
-  double width = number(r, attributes, "link_width", 0, 0, 64);
-  if (!(speed >= 1 && speed <= 1000) || width < 1) {
-    return 15.75;
+int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element) {
+  while (element >= 0 && at(n, element)->kind != PCCL_NCCL_PCI && at(n, element)->kind != PCCL_NCCL_CPU) {
+    element = at(n, element)->parent;
   }
-  double coding = speed < 8 ? 0.8 : 128.0 / 130.0;
-  return speed * width * coding / 8;
-}
-
-static void open_pci(reader *r, frame *f, const char **attributes) {
-  f->bandwidth = pcie_bandwidth(r, attributes);
-  f->amd = strcmp(attribute(attributes, "vendor", ""), "0x1002") == 0;
-  copy_busid(r, f->busid, attribute(attributes, "busid", ""));
-}
-
-/* The node that the element at `depth` hangs on; pci elements above it become switches. */
-static int32_t hang_on(reader *r, int depth) {
-  if (depth < 0 || r->stack[depth].what == ELEMENT_SYSTEM) {
+  if (element < 0 || at(n, element)->kind == PCCL_NCCL_CPU || at(n, element)->node >= 0) {
+    return element < 0 ? -1 : at(n, element)->node;
+  }
+  int32_t up = pccl_nccl_hang_on(n, at(n, element)->parent);
+  if (up < 0) {
     return -1;
   }
-  frame *f = &r->stack[depth];
-  if (f->what != ELEMENT_PCI) {
-    return f->node >= 0 ? f->node : hang_on(r, depth - 1);
-  }
-  if (f->node < 0) {
-    int32_t up = hang_on(r, depth - 1);
-    if (up < 0) {
-      return -1;
-    }
-    f->node = pccl_add_node(&r->builder, POLYCCL_NODE_SWITCH, f->machine, -1, -1, "m%d.pci%zu.%s", (int)f->machine,
-                            r->builder.topology->nodes, f->busid);
-    pccl_add_pair(&r->builder, f->node, up, "PCIe", f->bandwidth, PCCL_PCIE_LATENCY);
-  }
-  return f->node;
-}
-
-/* ---- GPUs ---- */
-
-static int32_t gpu_model(reader *r, const char **attributes, bool amd) {
-  const char *sm = attribute(attributes, "sm", ""), *gcn = attribute(attributes, "gcn", "");
-  const char *name = strcmp(sm, "70") == 0            ? "V100-SXM2"
-                     : strcmp(sm, "80") == 0          ? "A100-SXM4-40GB"
-                     : strcmp(sm, "90") == 0          ? "H100-SXM5"
-                     : strncmp(gcn, "gfx942", 6) == 0 ? "MI300X"
-                     : strcmp(gcn, "942") == 0        ? "MI300X"
-                                                      : NULL;
-  polyccl_device_model model = pccl_known_models[0].model;
-  char made[64];
-  if (name != NULL) {
-    model = *pccl_known_model_find(name);
-  } else {
-    amd = amd || gcn[0] != '\0';
-    snprintf(made, sizeof made, "%s %s%.20s", amd ? "AMD" : "NVIDIA", amd ? "" : "sm_", amd ? gcn : sm);
-    model.name = made;
-    model.vendor = amd ? "amd" : "nvidia";
-  }
-  for (size_t i = 0; i < r->builder.topology->models; i++) {
-    if (strcmp(r->builder.topology->model[i].name, model.name) == 0) {
-      return (int32_t)i;
-    }
-  }
-  int32_t index = -1;
-  polyccl_result result = pccl_builder_model(&r->builder, &model, &index);
-  if (result != POLYCCL_SUCCESS) {
-    stop(r, result);
-  }
-  return index;
-}
-
-static void open_gpu(reader *r, frame *f, const char **attributes) {
-  frame *pci = r->depth > 0 ? &r->stack[r->depth - 1] : NULL;
-  if (pci == NULL || pci->what != ELEMENT_PCI) {
-    wrong(r, "a gpu that is not in a pci element");
-    return;
-  }
-  if (pci->node >= 0) {
-    wrong(r, "a gpu beside other elements in its pci element");
-    return;
-  }
-  gpu g = {.machine = f->machine};
-  g.dev = (long)number(r, attributes, "dev", (double)r->gpus.len, 0, 1e6);
-  g.rank = (long)number(r, attributes, "rank", -1, -1, 1e6);
-  strcpy(g.busid, pci->busid);
-  int32_t model = gpu_model(r, attributes, pci->amd), up = hang_on(r, r->depth - 2);
-  if (r->result != POLYCCL_SUCCESS) {
-    return;
-  }
-  if (up < 0 || r->gpus.len >= MAX_GPUS) {
-    wrong(r, up < 0 ? "a gpu that is in no cpu element" : "too many gpus");
-    return;
-  }
-  g.node = pccl_add_node(&r->builder, POLYCCL_NODE_DEVICE, f->machine, model, -1, "m%d.gpu%ld", (int)f->machine, g.dev);
-  pccl_add_pair(&r->builder, g.node, up, "PCIe", pci->bandwidth, PCCL_PCIE_DEVICE_LATENCY);
-  pci->node = f->node = g.node;
-  if (built(r) && !pccl_vec_push(&r->gpus, g)) {
-    stop(r, pccl_no_memory("GPUs"));
-  }
-}
-
-static void open_fabric_link(reader *r, const char **attributes, bool xgmi) {
-  if (r->depth < 1 || r->stack[r->depth - 1].what != ELEMENT_GPU || r->gpus.len == 0) {
-    wrong(r, "an nvlink that is not in a gpu element");
-    return;
-  }
-  const char *class = attribute(attributes, "tclass", "");
-  if (strncmp(class, "0x03", 4) != 0 && strncmp(class, "0x12", 4) != 0 && strcmp(class, "0x068000") != 0) {
-    return; /* to a CPU or a NIC: PCIe is there for that */
-  }
-  double count = number(r, attributes, "count", 1, 1, 1000);
-  fabric_link link = {.gpu = (int32_t)r->gpus.len - 1, .to_switch = strcmp(class, "0x068000") == 0, .xgmi = xgmi};
-  link.bandwidth = count * (xgmi ? XGMI_BANDWIDTH : NVLINK_BANDWIDTH);
-  if (!copy_busid(r, link.target, attribute(attributes, "target", "")) || r->result != POLYCCL_SUCCESS) {
-    return;
-  }
-  if (r->fabric.len >= MAX_FABRIC_LINKS || !pccl_vec_push(&r->fabric, link)) {
-    stop(r, pccl_no_memory("NVLinks"));
-  }
+  const pccl_nccl_host *host = &n->hosts.data[at(n, element)->host];
+  const char *busid = pccl_nccl_value(n, element, "busid");
+  int32_t node = pccl_add_node(&n->builder, POLYCCL_NODE_SWITCH, host->machine, -1, -1, "%s.pci%zu.%.60s", host->name,
+                               n->builder.topology->nodes, busid != NULL ? busid : "");
+  pccl_add_pair(&n->builder, node, up, "PCIe", pccl_nccl_pcie(n, element), PCCL_PCIE_LATENCY);
+  at(n, element)->node = node;
+  return node;
 }
 
 /* ---- NICs ---- */
 
-static void open_net(reader *r, frame *f, const char **attributes) {
-  double speed = number(r, attributes, "speed", 10000, -1, 1e8); /* Mb/s */
-  double network = (speed <= 0 ? 10000 : speed) / 8000, pcie = network;
-  int at = r->depth - 1; /* the nic element, in a pci element or right in a cpu element */
-  if (at >= 0 && r->stack[at].what == ELEMENT_NIC) {
-    at--;
+static double net_bandwidth(pccl_nccl *n, int32_t net) {
+  double speed;
+  if (pccl_nccl_number(n, net, "speed", PCCL_MIN_BANDWIDTH * 8000, 8e12, &speed)) {
+    return speed / 8000;
   }
-  if (at >= 0 && r->stack[at].what == ELEMENT_PCI) {
-    pcie = r->stack[at--].bandwidth;
+  const char *text = pccl_nccl_value(n, net, "speed");
+  if (n->hints != NULL && n->hints->nic != NULL) {
+    return pccl_nccl_device_nic_rate(n, net, 0);
   }
-  int32_t up = hang_on(r, at);
-  if (up < 0) {
-    wrong(r, "a net that is in no cpu element");
+  pccl_nccl_assume(n, net, "speed=\"%.40s\" of a net element: 10 Gb/s are taken, as NCCL does",
+                   text != NULL ? text : "");
+  return DEFAULT_NET / 8000;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) {
+  for (; *text != '\0'; text++) {
+    hash = pccl_mix64(hash ^ (unsigned char)*text);
+  }
+  return pccl_mix64(hash ^ 256);
+}
+
+static bool same_value(const pccl_nccl *n, int32_t a, int32_t b, const char *name) {
+  const char *one = pccl_nccl_value(n, a, name), *other = pccl_nccl_value(n, b, name);
+  return one != NULL && other != NULL && strcmp(one, other) == 0;
+}
+
+/* A NIC that the file shows under each of a host's cpus is one. `*same` -1: it is new and `index` will be its place. */
+static bool find_nic(pccl_nccl *n, int32_t net, size_t index, int32_t *same) {
+  const char *name = pccl_nccl_value(n, net, "name"), *dev = pccl_nccl_value(n, net, "dev");
+  *same = -1;
+  if (name == NULL || dev == NULL) {
+    return true;
+  }
+  bool is_new;
+  uint64_t key = hash_text(hash_text((uint64_t)at(n, net)->host, name), dev) >> 1;
+  uint64_t *found = pccl_map_put(&n->nic_names, key, index, &is_new);
+  if (found == NULL) {
+    n->result = pccl_no_memory("NICs");
+    return false;
+  }
+  const pccl_nccl_nic *nic = is_new ? NULL : &n->nics.data[*found];
+  if (nic != NULL && at(n, nic->element)->host == at(n, net)->host && same_value(n, nic->element, net, "name") &&
+      same_value(n, nic->element, net, "dev")) {
+    *same = (int32_t)*found;
+  }
+  return true;
+}
+
+static void add_nic(pccl_nccl *n, int32_t element, int32_t up, double bandwidth, const char *name) {
+  int32_t same = -1;
+  if (at(n, element)->kind == PCCL_NCCL_NET && !find_nic(n, element, n->nics.len, &same)) {
     return;
   }
-  double bandwidth = pcie < network ? pcie : network;
-  int32_t node = pccl_add_node(&r->builder, POLYCCL_NODE_NIC, f->machine, -1, -1, "m%d.nic%zu.%.60s", (int)f->machine,
-                               r->nics.len, attribute(attributes, "name", "net"));
-  pccl_add_pair(&r->builder, up, node, "PCIe", bandwidth, PCCL_PCIE_LATENCY);
-  if (built(r) && !pccl_vec_push(&r->nics, (nic){node, bandwidth})) {
-    stop(r, pccl_no_memory("NICs"));
+  if (same >= 0) {
+    int32_t node = n->nics.data[same].node;
+    if (pccl_map_get(&n->builder.pairs, (uint64_t)(uint32_t)up << 32 | (uint32_t)node) == NULL) {
+      pccl_add_pair(&n->builder, up, node, "PCIe", bandwidth, PCCL_PCIE_LATENCY);
+    }
+    return;
+  }
+  const pccl_nccl_host *host = &n->hosts.data[at(n, element)->host];
+  pccl_nccl_nic nic = {.element = element, .bandwidth = bandwidth};
+  nic.node = pccl_add_node(&n->builder, POLYCCL_NODE_NIC, host->machine, -1, -1, "%s.nic%zu.%.60s", host->name,
+                           n->nics.len, name);
+  pccl_add_pair(&n->builder, up, nic.node, "PCIe", bandwidth, PCCL_PCIE_LATENCY);
+  if (pccl_nccl_built(n) && !pccl_vec_push(&n->nics, nic)) {
+    n->result = pccl_no_memory("NICs");
   }
 }
 
-/* ---- the walk ---- */
-
-static void XMLCALL start_element(void *user, const char *name, const char **attributes) {
-  reader *r = user;
-  if (r->skipped > 0 || r->result != POLYCCL_SUCCESS) {
-    r->skipped++;
+static void build_net(pccl_nccl *n, int32_t net) {
+  const char *name = pccl_nccl_value(n, net, "name");
+  double off;
+  if (pccl_nccl_number(n, net, "net", 0, 0, &off)) {
+    return; /* not for messages: NCCL lists it for other uses */
+  }
+  if (at(n, net)->host < 0) {
+    pccl_nccl_wrong(n, net, "a net that is in no cpu element");
     return;
   }
-  if (r->depth >= MAX_DEPTH) {
-    wrong(r, "elements more than %d deep", MAX_DEPTH);
-    return;
+  double bandwidth = net_bandwidth(n, net);
+  int32_t parent = at(n, net)->parent, device = at(n, parent)->kind == PCCL_NCCL_NIC ? at(n, parent)->parent : parent;
+  int32_t hangs = device;
+  if (at(n, device)->kind == PCCL_NCCL_PCI) {
+    double pcie = pccl_nccl_pcie(n, device);
+    bandwidth = pcie < bandwidth ? pcie : bandwidth;
+    if (!at(n, device)->bridge && at(n, parent)->nets < 2) { /* the ports of one card share its PCIe link */
+      hangs = at(n, device)->parent;
+    }
   }
-  if ((r->depth == 0) != (strcmp(name, "system") == 0)) {
-    wrong(r, "<%.60s>: a topology is one <system> element", name);
-    return;
-  }
-  frame f = {.what = ELEMENT_OTHER, .node = -1, .machine = r->depth > 0 ? r->stack[r->depth - 1].machine : -1};
-  if (strcmp(name, "system") == 0) {
-    f.what = ELEMENT_SYSTEM;
-  } else if (strcmp(name, "cpu") == 0) {
-    f.what = ELEMENT_CPU;
-    open_cpu(r, &f, attributes);
-  } else if (strcmp(name, "pci") == 0) {
-    f.what = ELEMENT_PCI;
-    open_pci(r, &f, attributes);
-  } else if (strcmp(name, "gpu") == 0) {
-    f.what = ELEMENT_GPU;
-    open_gpu(r, &f, attributes);
-  } else if (strcmp(name, "nvlink") == 0 || strcmp(name, "xgmi") == 0) {
-    open_fabric_link(r, attributes, name[0] == 'x');
-  } else if (strcmp(name, "nic") == 0) {
-    f.what = ELEMENT_NIC;
-  } else if (strcmp(name, "net") == 0) {
-    open_net(r, &f, attributes);
-  } else {
-    r->skipped = 1;
-    return;
-  }
-  r->stack[r->depth++] = f;
+  int32_t up = pccl_nccl_hang_on(n, hangs);
+  add_nic(n, net, up, bandwidth, name != NULL ? name : "net");
 }
 
-static void XMLCALL end_element(void *user, const char *name) {
-  (void)name;
-  reader *r = user;
-  if (r->skipped > 0) {
-    r->skipped--;
-  } else {
-    r->depth--;
+/* ---- files without gpu or net elements: what the PCIe devices are ---- */
+
+static void build_implied(pccl_nccl *n, int32_t pci, bool gpus, bool nics) {
+  bool display = pccl_nccl_starts(n, pci, "class", "0x0302") || pccl_nccl_starts(n, pci, "class", "0x12") ||
+                 (pccl_nccl_starts(n, pci, "class", "0x0380") && pccl_nccl_starts(n, pci, "vendor", "0x1002"));
+  bool network = pccl_nccl_starts(n, pci, "class", "0x0207") || pccl_nccl_starts(n, pci, "class", "0x0200");
+  if (at(n, pci)->host < 0 || at(n, pci)->bridge) {
+    return;
+  }
+  if (display && gpus) {
+    pccl_nccl_build_implied_gpu(n, pci);
+  } else if (network && nics) {
+    double pcie = pccl_nccl_pcie(n, pci), rate = pccl_nccl_device_nic_rate(n, pci, pcie);
+    const char *busid = pccl_nccl_value(n, pci, "busid");
+    add_nic(n, pci, pccl_nccl_hang_on(n, at(n, pci)->parent), rate < pcie ? rate : pcie, busid != NULL ? busid : "net");
   }
 }
 
-static void XMLCALL refuse_entity(void *user, const char *name, int parameter, const char *value, int length,
-                                  const char *base, const char *system, const char *public, const char *notation) {
-  (void)parameter, (void)value, (void)length, (void)base, (void)system, (void)public, (void)notation;
-  wrong(user, "entities (\"%.60s\") have no place in a topology", name);
+static bool has_kind(const pccl_nccl *n, pccl_nccl_kind kind) {
+  for (size_t i = 0; i < n->elements.len; i++) {
+    if (n->elements.data[i].kind == kind) {
+      return true;
+    }
+  }
+  return false;
 }
 
-/* ---- after the walk ---- */
+/* ---- the whole ---- */
 
-static int by_number(const void *a, const void *b) {
-  const gpu *x = a, *y = b;
-  long order = x->rank != y->rank         ? x->rank - y->rank
-               : x->machine != y->machine ? x->machine - y->machine
-                                          : x->dev - y->dev;
+static void build_elements(pccl_nccl *n) {
+  bool no_gpus = !has_kind(n, PCCL_NCCL_GPU), no_nets = !has_kind(n, PCCL_NCCL_NET);
+  for (int32_t i = 0; i < (int32_t)n->elements.len && pccl_nccl_built(n); i++) {
+    switch (at(n, i)->kind) {
+      case PCCL_NCCL_CPU: build_cpu(n, i); break;
+      case PCCL_NCCL_PCI: build_implied(n, i, no_gpus, no_nets); break;
+      case PCCL_NCCL_GPU: pccl_nccl_build_gpu(n, i); break;
+      case PCCL_NCCL_NET: build_net(n, i); break;
+      default: break;
+    }
+  }
+}
+
+static int by_rank(const void *a, const void *b) {
+  const pccl_nccl_gpu *x = a, *y = b;
+  long order = x->rank != y->rank ? x->rank - y->rank : x->host != y->host ? x->host - y->host : x->dev - y->dev;
   return order != 0 ? (order > 0) - (order < 0) : (x->node > y->node) - (x->node < y->node);
 }
 
-static int32_t find_gpu(const reader *r, int32_t machine, const char *busid) {
-  for (size_t i = 0; i < r->gpus.len; i++) {
-    if (r->gpus.data[i].machine == machine && strcmp(r->gpus.data[i].busid, busid) == 0) {
-      return (int32_t)i;
+/* Where any GPU has a rank, one without takes no part. */
+static void number_ranks(pccl_nccl *n) {
+  bool any = false;
+  for (size_t i = 0; i < n->gpus.len; i++) {
+    any = any || n->gpus.data[i].rank >= 0;
+  }
+  qsort(n->gpus.data, n->gpus.len, sizeof *n->gpus.data, by_rank);
+  int32_t next = 0;
+  for (size_t i = 0; i < n->gpus.len; i++) {
+    const pccl_nccl_gpu *gpu = &n->gpus.data[i];
+    if (any && gpu->rank < 0) {
+      pccl_nccl_assume(n, gpu->element, "a gpu element without a rank where others have one: no rank is on it");
+      continue;
     }
-  }
-  return -1;
-}
-
-static int by_ends(const void *a, const void *b) {
-  const fabric_link *x = a, *y = b;
-  int order = (x->gpu > y->gpu) - (x->gpu < y->gpu);
-  return order != 0 ? order : strcmp(x->target, y->target);
-}
-
-/* All NVSwitches of a machine are one switch, which has the sum of a GPU's links as its port. */
-static void join_switch(reader *r, xml_machine *machine, int32_t device, double bandwidth) {
-  if (machine->nvswitch < 0) {
-    machine->nvswitch = pccl_add_node(&r->builder, POLYCCL_NODE_SWITCH, machine->machine, -1, -1, "m%d.nvswitch",
-                                      (int)machine->machine);
-  }
-  pccl_add_pair(&r->builder, r->gpus.data[device].node, machine->nvswitch, "NVLink", bandwidth, NVLINK_LATENCY);
-}
-
-/* Both GPUs list a link between them; one that only one of them lists counts too. */
-static void join_gpus(reader *r, const fabric_link *links, size_t first, size_t count) {
-  const fabric_link *link = &links[first];
-  int32_t other = find_gpu(r, r->gpus.data[link->gpu].machine, link->target);
-  if (other < 0 || other == link->gpu) {
-    return;
-  }
-  uint64_t key = (uint64_t)(uint32_t)r->gpus.data[other].node << 32 | (uint32_t)r->gpus.data[link->gpu].node;
-  if (pccl_map_get(&r->builder.pairs, key) != NULL) {
-    return;
-  }
-  double bandwidth = 0;
-  for (size_t i = first; i < first + count; i++) {
-    bandwidth += links[i].bandwidth;
-  }
-  pccl_add_pair(&r->builder, r->gpus.data[link->gpu].node, r->gpus.data[other].node, link->xgmi ? "xGMI" : "NVLink",
-                bandwidth, 2 * NVLINK_LATENCY);
-}
-
-static void join_fabric(reader *r) {
-  for (size_t i = 0; i < r->fabric.len; i++) { /* switches first: all of a GPU's are one target */
-    if (r->fabric.data[i].to_switch) {
-      strcpy(r->fabric.data[i].target, "");
-    }
-  }
-  if (r->fabric.len > 0) {
-    qsort(r->fabric.data, r->fabric.len, sizeof *r->fabric.data, by_ends);
-  }
-  for (size_t i = 0; i < r->fabric.len && r->builder.result == POLYCCL_SUCCESS;) {
-    size_t count = 1;
-    double bandwidth = r->fabric.data[i].bandwidth;
-    while (i + count < r->fabric.len && by_ends(&r->fabric.data[i], &r->fabric.data[i + count]) == 0) {
-      bandwidth += r->fabric.data[i + count++].bandwidth;
-    }
-    if (r->fabric.data[i].to_switch) {
-      int32_t device = r->fabric.data[i].gpu;
-      join_switch(r, &r->machines.data[r->gpus.data[device].machine], device, bandwidth);
-    } else {
-      join_gpus(r, r->fabric.data, i, count);
-    }
-    i += count;
+    n->builder.topology->node[gpu->node].rank = next++;
   }
 }
 
-static void join_machines(reader *r) {
-  if (r->machines.len < 2) {
-    return;
+static polyccl_result build(pccl_nccl *n) {
+  find_hosts(n);
+  if (n->result == POLYCCL_SUCCESS) {
+    make_machines(n);
   }
-  int32_t network = pccl_add_node(&r->builder, POLYCCL_NODE_SWITCH, -1, -1, -1, "network");
-  for (size_t i = 0; i < r->nics.len && r->builder.result == POLYCCL_SUCCESS; i++) {
-    pccl_add_pair(&r->builder, r->nics.data[i].node, network, "network", r->nics.data[i].bandwidth,
-                  PCCL_NETWORK_LATENCY);
+  build_elements(n);
+  PCCL_TRY(n->result);
+  if (n->gpus.len == 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no gpu element, nor a pci element of class 0x0302", n->file);
   }
+  PCCL_TRY(pccl_nccl_join(n));
+  number_ranks(n);
+  PCCL_TRY(n->result);
+  return pccl_nccl_tell_assumptions(n);
 }
 
-static polyccl_result complete(reader *r) {
-  if (r->gpus.len == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "no gpu element");
+static void release(pccl_nccl *n) {
+  for (size_t i = 0; i < n->assumptions.len; i++) {
+    free(n->assumptions.data[i].text);
   }
-  join_fabric(r);
-  join_machines(r);
-  qsort(r->gpus.data, r->gpus.len, sizeof *r->gpus.data, by_number);
-  for (size_t i = 0; i < r->gpus.len; i++) {
-    r->builder.topology->node[r->gpus.data[i].node].rank = (int32_t)i;
-  }
-  return r->builder.result;
-}
-
-static polyccl_result read_xml(reader *r, const char *text, size_t length) {
-  XML_SetUserData(r->parser, r);
-  XML_SetElementHandler(r->parser, start_element, end_element);
-  XML_SetEntityDeclHandler(r->parser, refuse_entity);
-  enum { PIECE = 1 << 20 };
-  for (size_t at = 0; at < length || length == 0; at += PIECE) {
-    size_t piece = length - at < PIECE ? length - at : PIECE;
-    enum XML_Status status = XML_Parse(r->parser, text + at, (int)piece, at + piece == length);
-    if (r->result != POLYCCL_SUCCESS) {
-      return r->result;
-    }
-    if (status != XML_STATUS_OK) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%lu:%lu: %s", r->file, XML_GetCurrentLineNumber(r->parser),
-                       XML_GetCurrentColumnNumber(r->parser) + 1, XML_ErrorString(XML_GetErrorCode(r->parser)));
-    }
-  }
-  polyccl_result result = complete(r);
-  return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", r->file);
+  pccl_vec_free(&n->assumptions);
+  pccl_vec_free(&n->elements);
+  pccl_vec_free(&n->attributes);
+  pccl_vec_free(&n->text);
+  pccl_vec_free(&n->hosts);
+  pccl_vec_free(&n->gpus);
+  pccl_vec_free(&n->nics);
+  pccl_map_free(&n->nic_names);
 }
 
 polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  reader *r = pccl_zeroed(1, sizeof *r);
-  if (r == NULL) {
-    return pccl_no_memory("reading a topology");
+  return pccl_topology_read_xml_hinted(name, text, length, NULL, topology);
+}
+
+polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
+                                             const polyccl_topology_hints *hints, polyccl_topology **topology) {
+  pccl_nccl n = {.file = name, .hints = hints};
+  polyccl_result hinted = pccl_nccl_check_hints(hints);
+  if (hinted != POLYCCL_SUCCESS) {
+    return pccl_prefix(hinted, "%s: ", name);
   }
-  r->file = name;
   const char *slash = strrchr(name, '/');
-  polyccl_result result = pccl_builder_start(&r->builder, slash != NULL ? slash + 1 : name,
-                                             "NCCL's topology dump; shipped device models and latencies");
-  r->parser = result == POLYCCL_SUCCESS ? XML_ParserCreate(NULL) : NULL;
+  PCCL_TRY(
+      pccl_builder_start(&n.builder, slash != NULL ? slash + 1 : name,
+                         "NCCL's topology XML, NCCL's figures for the links; shipped device models and latencies"));
+  polyccl_result result = pccl_nccl_parse(&n, text, length);
   if (result == POLYCCL_SUCCESS) {
-    result = r->parser != NULL ? read_xml(r, text, length) : pccl_no_memory("reading a topology");
+    result = build(&n);
   }
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_builder_finish(&r->builder, topology);
+    result = pccl_builder_finish(&n.builder, topology);
     result = result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", name);
-  } else if (r->builder.topology != NULL) {
-    pccl_builder_abandon(&r->builder);
+  } else {
+    pccl_builder_abandon(&n.builder);
   }
-  if (r->parser != NULL) {
-    XML_ParserFree(r->parser);
-  }
-  pccl_vec_free(&r->gpus);
-  pccl_vec_free(&r->fabric);
-  pccl_vec_free(&r->machines);
-  pccl_vec_free(&r->nics);
-  free(r);
+  release(&n);
   return result;
 }

@@ -6,29 +6,42 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/kind.h"
+#include "base/sized.h"
 #include "base/vec.h"
 #include "topology/topology.h"
 
 enum { MOST_BYTES = 256 << 20, MOST_COPIES = 65536 };
 
-polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length, polyccl_topology **topology) {
+/* `hints` NULL: none. */
+static polyccl_result parse_hinted(const char *name, const char *text, size_t length,
+                                   const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_skip_mark(&text, &length);
   pccl_kind kind = pccl_kind_of(text, length);
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_TOPOLOGY));
+  bool nccl = kind == PCCL_KIND_NCCL_TOPOLOGY || kind == PCCL_KIND_XML;
+  if (hints != NULL && !nccl) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, which this is not", name);
+  }
   switch (kind) {
     case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
-    case PCCL_KIND_XML: return pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_XML:
+      return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
+                           : pccl_topology_read_xml(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);
   }
 }
 
-static polyccl_result read_file(const char *path, polyccl_topology **topology) {
+polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length, polyccl_topology **topology) {
+  return parse_hinted(name, text, length, NULL, topology);
+}
+
+static polyccl_result read_file(const char *path, const polyccl_topology_hints *hints, polyccl_topology **topology) {
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
-  polyccl_result result = polyccl_topology_parse(path, text, length, topology);
+  polyccl_result result = parse_hinted(path, text, length, hints, topology);
   free(text);
   return result;
 }
@@ -49,19 +62,32 @@ static bool split_copies(const char *spec, char *path, int *copies) {
   return true;
 }
 
-static polyccl_result read_copies(const char *path, int copies, polyccl_topology **topology) {
+static polyccl_result read_copies(const char *path, int copies, const polyccl_topology_hints *hints,
+                                  polyccl_topology **topology) {
   if (copies < 1 || copies > MOST_COPIES) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%d: the number of machines must be within 1 .. %d", path, copies,
                      MOST_COPIES);
   }
   polyccl_topology *base;
-  PCCL_TRY(read_file(path, &base));
+  PCCL_TRY(read_file(path, hints, &base));
   polyccl_result result = pccl_topology_repeat(base, copies, topology);
   polyccl_topology_destroy(base);
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", path, copies);
 }
 
 polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology) {
+  return polyccl_topology_open_hinted(spec, NULL, topology);
+}
+
+polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
+                                            polyccl_topology **topology) {
+  polyccl_topology_hints own = POLYCCL_TOPOLOGY_NO_HINTS;
+  PCCL_TRY(pccl_sized_read("polyccl_topology_hints", hints, &own, sizeof own, sizeof own));
+  hints = own.gpu != NULL || own.nic != NULL ? &own : NULL;
+  if (hints != NULL && pccl_synthetic_known(spec)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine",
+                     spec);
+  }
   if (pccl_synthetic_known(spec)) {
     return pccl_synthetic_open(spec, topology);
   }
@@ -74,7 +100,7 @@ polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topolo
   }
   int copies;
   polyccl_result result =
-      split_copies(spec, path, &copies) ? read_copies(path, copies, topology) : read_file(path, topology);
+      split_copies(spec, path, &copies) ? read_copies(path, copies, hints, topology) : read_file(path, hints, topology);
   free(path);
   return result;
 }

@@ -102,6 +102,9 @@ polyccl_result polyccl_topology_write_text(const polyccl_topology *t, FILE *to) 
   pccl_text out = {0};
   pccl_text_add(&out, "topology %s: %d ranks, %d machines, %zu nodes, %zu links\nsource: %s\n", t->name, (int)t->ranks,
                 (int)t->machines, t->nodes, t->links, t->source);
+  for (size_t i = 0; i < t->assumptions; i++) {
+    pccl_text_add(&out, "assumed: %s\n", t->assumption[i]);
+  }
   write_models(t, &out);
   write_ranks(t, &out);
   write_links(t, &out);

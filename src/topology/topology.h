@@ -13,11 +13,17 @@
 #define PCCL_MIN_BANDWIDTH 1e-3 /* GB/s */
 #define PCCL_MAX_BANDWIDTH 1e9
 #define PCCL_MAX_LATENCY 1e6 /* us */
-enum { PCCL_MAX_NAME = 200, PCCL_MAX_MODELS = 4096, PCCL_MAX_LINK_TYPES = 4096 };
+enum {
+  PCCL_MAX_NAME = 200,
+  PCCL_MAX_MODELS = 4096,
+  PCCL_MAX_LINK_TYPES = 4096,
+  PCCL_MAX_ASSUMPTION = 1000,
+  PCCL_MAX_ASSUMPTIONS = 1000
+};
 
 typedef struct pccl_builder {
   polyccl_topology *topology;
-  size_t node_cap, link_cap, model_cap, machine_cap, type_cap;
+  size_t node_cap, link_cap, model_cap, machine_cap, type_cap, assumption_cap;
   pccl_map pairs;        /* from, to -> link */
   polyccl_result result; /* of the sticky calls */
 } pccl_builder;
@@ -35,6 +41,9 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
                                  int32_t rank, const char *name, int32_t *index);
 polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth,
                                  double latency);
+
+/* Adds a sentence to what was assumed, at most PCCL_MAX_ASSUMPTION bytes, printable. */
+polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text);
 
 /* For generators: the first failure sticks in builder->result and later calls do nothing (index -1). */
 int32_t pccl_add_node(pccl_builder *builder, polyccl_node_kind kind, int32_t machine, int32_t model, int32_t rank,
@@ -64,6 +73,8 @@ polyccl_result pccl_synthetic_open(const char *spec, polyccl_topology **topology
 polyccl_result pccl_topology_read_json(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_taccl(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology);
+polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
+                                             const polyccl_topology_hints *hints, polyccl_topology **topology);
 
 /* `ranks` CPUs of this machine (0: as many as it has cores), by hwloc, into the builder. */
 polyccl_result pccl_detect_host(pccl_builder *builder, int ranks);

@@ -1,0 +1,286 @@
+/* Figures that NCCL's files do not give: what NCCL takes for a link of each generation (topo.h of NCCL and of RCCL),
+ * and what a PCI device is (the PCI ID repository). */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "topology/nccl_xml.h"
+
+/* ---- NVLink and xGMI ---- */
+
+static long compute_capability(const pccl_nccl *n, int32_t gpu) {
+  double sm;
+  return pccl_nccl_number(n, gpu, "sm", 0, 10000, &sm) ? (long)sm : 0;
+}
+
+double pccl_nccl_nvlink_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
+  static const struct {
+    long from;
+    double rate;
+    const char *name;
+  } generations[] = {{100, 40.1, "sm_100"}, {90, 20.6, "sm_90"}, {87, 20, "sm_80"}, {86, 12, "sm_86"},
+                     {80, 20, "sm_80"},     {70, 20, "sm_70"},   {60, 18, "sm_60"}, {0, 20, "sm_80"}};
+  static const long known[] = {60, 70, 75, 80, 86, 90, 100, 103};
+  long sm = compute_capability(n, gpu->element);
+  size_t i = 0;
+  while (sm < generations[i].from) {
+    i++;
+  }
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+    if (known[k] == sm) {
+      return generations[i].rate;
+    }
+  }
+  const char *text = pccl_nccl_value(n, gpu->element, "sm");
+  pccl_nccl_assume(n, gpu->element, "NVLinks of sm=\"%.20s\", which is not known: %g GB/s each, the figure of %s",
+                   text != NULL ? text : "", generations[i].rate, generations[i].name);
+  return generations[i].rate;
+}
+
+/* "gfx942:sramecc+" and the numbers that RCCL wrote before: 910 is gfx90a. */
+static void architecture(const pccl_nccl *n, int32_t gpu, char *name, size_t size) {
+  const char *gcn = pccl_nccl_value(n, gpu, "gcn");
+  if (gcn == NULL || strcmp(gcn, "0") == 0) {
+    name[0] = '\0';
+  } else if (strcmp(gcn, "910") == 0) {
+    snprintf(name, size, "gfx90a");
+  } else if (gcn[0] >= '0' && gcn[0] <= '9') {
+    snprintf(name, size, "gfx%.20s", gcn);
+  } else {
+    snprintf(name, size, "%.*s", (int)strcspn(gcn, ":"), gcn);
+  }
+}
+
+double pccl_nccl_xgmi_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
+  static const struct {
+    const char *prefix;
+    double rate;
+  } generations[] = {{"gfx906", 24}, {"gfx908", 24}, {"gfx90a", 36}, {"gfx94", 48}, {"gfx95", 48}};
+  char name[PCCL_NCCL_NAME];
+  architecture(n, gpu->element, name, sizeof name);
+  for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++) {
+    if (strncmp(name, generations[i].prefix, strlen(generations[i].prefix)) == 0) {
+      return generations[i].rate;
+    }
+  }
+  pccl_nccl_assume(n, gpu->element,
+                   "xGMI links of gcn=\"%.20s\", which is not known: 24 GB/s each, the figure of gfx906", name);
+  return 24;
+}
+
+int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu) {
+  long sm = compute_capability(n, gpu->element);
+  return sm >= 90 && sm < 100 ? 32 : 72; /* GH200 NVL32; GB200 and GB300 NVL72 */
+}
+
+/* ---- sockets ---- */
+
+static bool is(const char *value, const char *text) { return value != NULL && strcmp(value, text) == 0; }
+
+static double intel_rate(pccl_nccl *n, int32_t cpu) {
+  double family, model;
+  if (!pccl_nccl_number(n, cpu, "familyid", 0, 1e6, &family) || !pccl_nccl_number(n, cpu, "modelid", 0, 1e6, &model)) {
+    pccl_nccl_assume(n, cpu, "an Intel cpu without familyid and modelid: 6 GB/s to other sockets, the oldest one's");
+    return 6;
+  }
+  if (family != 6) {
+    return 6;
+  }
+  return model >= 0xcf ? 40 : model >= 0x8f ? 22 : model >= 0x55 ? 10 : 6; /* Emerald and Sapphire Rapids, Skylake */
+}
+
+double pccl_nccl_socket_rate(pccl_nccl *n, int32_t cpu) {
+  const char *arch = pccl_nccl_value(n, cpu, "arch"), *vendor = pccl_nccl_value(n, cpu, "vendor");
+  if (pccl_nccl_starts(n, cpu, "arch", "ppc64")) {
+    return 32;
+  }
+  if (is(arch, "arm64") || is(arch, "aarch64")) {
+    return 6;
+  }
+  if (is(arch, "x86_64") && is(vendor, "GenuineIntel")) {
+    return intel_rate(n, cpu);
+  }
+  if (is(arch, "x86_64") && is(vendor, "AuthenticAMD")) {
+    return 16;
+  }
+  if (is(arch, "x86_64") && (is(vendor, "CentaurHauls") || is(vendor, "  Shanghai  "))) {
+    double family = 0, model = 0;
+    return pccl_nccl_number(n, cpu, "familyid", 7, 7, &family) &&
+                   pccl_nccl_number(n, cpu, "modelid", 0x5b, 0x5b, &model)
+               ? 9
+               : 6;
+  }
+  pccl_nccl_assume(n, cpu, "a cpu of arch=\"%.20s\" vendor=\"%.20s\", which is not known: 16 GB/s to other sockets",
+                   arch != NULL ? arch : "", vendor != NULL ? vendor : "");
+  return 16;
+}
+
+/* ---- what a PCI device is ---- */
+
+typedef struct device {
+  const char *vendor, *device;
+  const char *name;
+  double nic; /* Gb/s; 0: a GPU */
+} device;
+
+static const device devices[] = {
+    {"0x10de", "0x1db1", "V100-SXM2", 0},
+    {"0x10de", "0x1db5", "V100-SXM2", 0},
+    {"0x10de", "0x20b0", "A100-SXM4-40GB", 0},
+    {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
+    {"0x10de", "0x2330", "H100-SXM5", 0},
+    {"0x10de", "0x2335", "H200-SXM5", 0},
+    {"0x10de", "0x2901", "B200", 0},
+    {"0x10de", "0x2941", "GB200", 0},
+    {"0x10de", "0x3182", "B300", 0},
+    {"0x10de", "0x31c2", "GB300", 0},
+    {"0x1002", "0x74a1", "MI300X", 0},
+    {"0x1002", "0x74b5", "MI300X", 0},
+    {"0x1002", "0x75a0", "MI350X", 0},
+    {"0x15b3", "0x1013", "ConnectX-4", 100},
+    {"0x15b3", "0x1017", "ConnectX-5", 100},
+    {"0x15b3", "0x1019", "ConnectX-5", 100},
+    {"0x15b3", "0x101b", "ConnectX-6", 200},
+    {"0x15b3", "0x1021", "ConnectX-7", 400},
+    {"0x15b3", "0x1023", "ConnectX-8", 800},
+    {"0x15b3", "0xa2dc", "BlueField-3", 400},
+    {"0x1d0f", "0xefa0", "EFA", 100},
+    {"0x1d0f", "0xefa1", "EFA", 100},
+    {"0x1d0f", "0xefa2", "EFAv3", 200},
+    {"0x1d0f", "0xefa3", "EFAv4", 400},
+    {NULL, NULL, NULL, 0},
+};
+
+/* NULL: not in the table, or the element does not say. */
+static const device *device_of(const pccl_nccl *n, int32_t pci) {
+  const char *vendor = pccl_nccl_value(n, pci, "vendor"), *id = pccl_nccl_value(n, pci, "device");
+  for (const device *d = devices; vendor != NULL && id != NULL && d->name != NULL; d++) {
+    if (strcasecmp(vendor, d->vendor) == 0 && strcasecmp(id, d->device) == 0) {
+      return d;
+    }
+  }
+  return NULL;
+}
+
+/* Gb/s of "ConnectX-7" or "400"; 0: neither. */
+static double nic_hint(const char *text) {
+  char *end;
+  double rate = strtod(text, &end);
+  if (end != text && *end == '\0' && rate >= 0.1 && rate <= 1e5) {
+    return rate;
+  }
+  for (const device *d = devices; d->name != NULL; d++) {
+    if (d->nic > 0 && strcasecmp(d->name, text) == 0) {
+      return d->nic;
+    }
+  }
+  return 0;
+}
+
+polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
+  if (hints == NULL) {
+    return POLYCCL_SUCCESS;
+  }
+  if (hints->gpu != NULL && pccl_known_model_find(hints->gpu) == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "gpu \"%.60s\": no shipped model has this name", hints->gpu);
+  }
+  if (hints->nic != NULL && nic_hint(hints->nic) == 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "nic \"%.60s\" is neither a model that is known (%s ...) nor a number of Gb/s", hints->nic,
+                     "ConnectX-6, ConnectX-7, EFA");
+  }
+  return POLYCCL_SUCCESS;
+}
+
+double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
+  if (n->hints != NULL && n->hints->nic != NULL) {
+    return nic_hint(n->hints->nic) / 8;
+  }
+  const device *known = device_of(n, pci);
+  if (known != NULL && known->nic > 0) {
+    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, a %s by its device number: %g Gb/s are taken",
+                     known->name, known->nic);
+    return known->nic / 8;
+  }
+  pccl_nccl_assume(n, pci, "a pci element stands for a NIC of unknown model: as fast as its PCIe link, %g GB/s", pcie);
+  return pcie;
+}
+
+/* ---- device models ---- */
+
+static const polyccl_device_model *shipped(const char *name) {
+  return name != NULL ? pccl_known_model_find(name) : NULL;
+}
+
+/* NULL: none ships. */
+static const polyccl_device_model *find_model(const pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *gcn) {
+  static const struct {
+    const char *generation, *model;
+  } models[] = {{"70", "V100-SXM2"}, {"80", "A100-SXM4-40GB"}, {"90", "H100-SXM5"},  {"100", "B200"},
+                {"103", "B300"},     {"103", "B200"},          {"gfx942", "MI300X"}, {"gfx950", "MI350X"}};
+  if (n->hints != NULL && n->hints->gpu != NULL) {
+    return shipped(n->hints->gpu);
+  }
+  const device *known = device_of(n, gpu->pci);
+  const polyccl_device_model *model = known != NULL ? shipped(known->name) : NULL;
+  if (model == NULL && known != NULL && strcmp(known->name, "A100-SXM4-80GB") == 0) {
+    model = shipped("A100-SXM4-40GB");
+  }
+  const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
+  const char *generation = gcn[0] != '\0' ? gcn : sm;
+  for (size_t i = 0; model == NULL && generation != NULL && i < sizeof models / sizeof models[0]; i++) {
+    model = strcmp(models[i].generation, generation) == 0 ? shipped(models[i].model) : NULL;
+  }
+  return model;
+}
+
+int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
+  char made[PCCL_NCCL_NAME], gcn[PCCL_NCCL_NAME] = "";
+  const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
+  if (!gpu->implied) {
+    architecture(n, gpu->element, gcn, sizeof gcn);
+  }
+  const polyccl_device_model *found = find_model(n, gpu, gcn);
+  polyccl_device_model model = found != NULL ? *found : pccl_known_models[0].model;
+  if (found == NULL) {
+    bool amd = gcn[0] != '\0' || is(pccl_nccl_value(n, gpu->pci, "vendor"), "0x1002");
+    const char *kind = amd ? gcn : sm != NULL ? sm : "";
+    snprintf(made, sizeof made, "%s%s%.20s", amd ? "AMD" : "NVIDIA",
+             kind[0] == '\0' ? " GPU"
+             : amd           ? " "
+                             : " sm_",
+             kind);
+    model.name = made;
+    model.vendor = amd ? "amd" : "nvidia";
+    if (gpu->implied) {
+      pccl_nccl_assume(n, gpu->element, "a pci element stands for a GPU of unknown model: generic figures, no NVLink");
+    } else {
+      pccl_nccl_assume(n, gpu->element, "no model ships for %s: generic figures", made);
+    }
+  }
+  for (size_t i = 0; i < n->builder.topology->models; i++) {
+    if (strcmp(n->builder.topology->model[i].name, model.name) == 0) {
+      return (int32_t)i;
+    }
+  }
+  int32_t index = -1;
+  polyccl_result result = pccl_builder_model(&n->builder, &model, &index);
+  n->result = n->result == POLYCCL_SUCCESS ? result : n->result;
+  return index;
+}
+
+const pccl_nccl_fabric *pccl_nccl_fabric_of(const char *model) {
+  static const pccl_nccl_fabric fabrics[] = {
+      {"A100-SXM4", 12, 20, false}, {"H100-SXM", 18, 20.6, false}, {"H200", 18, 20.6, false},
+      {"B200", 18, 40.1, false},    {"B300", 18, 40.1, false},     {"GB200", 18, 40.1, false},
+      {"GB300", 18, 40.1, false},   {"MI300X", 1, 48, true},       {"MI325X", 1, 48, true},
+      {"MI350X", 1, 48, true},      {"MI355X", 1, 48, true},       {NULL, 0, 0, false},
+  };
+  for (const pccl_nccl_fabric *f = fabrics; f->model != NULL; f++) {
+    if (strncasecmp(model, f->model, strlen(f->model)) == 0) {
+      return f;
+    }
+  }
+  return NULL;
+}
