@@ -41,6 +41,7 @@ is "a schedule of TE-CCL (JSON)" "$source"/tests/synth/flows_*.json
 is "an algorithm of SCCL (JSON)" "$source"/tests/synth/sccl_*.json
 is "a forest of trees of ForestColl (XML)" "$source"/tests/synth/tree*.xml
 is "a topology (JSON)" "$folder/fully.json" "$source/tests/topology/two_vendors.json"
+is "a topology (hwloc's XML)" "$source"/tests/topology/hwloc_*.xml
 is "a topology of TACCL (JSON)" "$source"/tests/topology/taccl_*.json
 is "a topology (NCCL's XML)" "$source"/tests/topology/nccl_*.xml
 is "a trace (Chrome trace events)" "${traces[@]}"

@@ -19,6 +19,7 @@ polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t
     case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
     case PCCL_KIND_XML: return pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_HWLOC: return pccl_topology_read_hwloc(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);
   }
