@@ -48,6 +48,7 @@ is "a trace (Chrome trace events)" "${traces[@]}"
 is "an execution plan of MSCCL++ (JSON)" "$source/tests/kinds/mscclpp.json"
 is "another part of SCCL (JSON)" "$source/tests/kinds/sccl_topology.json"
 is "a communication sketch of TACCL (JSON)" "$source/tests/kinds/taccl_sketch.json"
+is "the rings and trees that NCCL chose (XML)" "$source/tests/kinds/nccl_graphs.xml"
 is "an execution trace (Chakra)" "$folder"/ring.*.et
 is "a page (HTML)" "$folder/page.html"
 is "a picture (SVG)" "$folder/fully.svg"
