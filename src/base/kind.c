@@ -48,6 +48,7 @@ static const struct {
     [PCCL_KIND_OBJECT] = {"compiled code (ELF)", 0,
                           "polyccl run --generated takes it beside the plan it was made from"},
     [PCCL_KIND_COMPRESSED] = {"a compressed file", 0, "unpack it first"},
+    [PCCL_KIND_BINARY] = {"binary data of no kind that polyccl knows", 0, NO_COMMAND},
     [PCCL_KIND_UTF16] = {"text in UTF-16", 0, "convert it to UTF-8"},
 };
 

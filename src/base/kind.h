@@ -36,6 +36,7 @@ typedef enum pccl_kind {
   PCCL_KIND_OBJECT,
   PCCL_KIND_COMPRESSED,
   PCCL_KIND_UTF16,
+  PCCL_KIND_BINARY,
   PCCL_KIND_COUNT
 } pccl_kind;
 

@@ -218,6 +218,18 @@ static bool is_chakra(const scan *s) {
   return true;
 }
 
+/* Full of control characters; Lua's own code, which the sandbox refuses, is no business of this. */
+static bool is_noise(const scan *s) {
+  enum { ENOUGH = 512, MANY = 16 };
+  size_t length = (size_t)(s->end - s->at), controls = 0;
+  length = length < ENOUGH ? length : ENOUGH;
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)s->at[i];
+    controls += (c < 0x20 && (c < '\t' || c > '\r')) || c == 0x7f;
+  }
+  return controls > length / MANY && !starts(s, "\x1bLua");
+}
+
 static pccl_kind kind_of_binary(const scan *s) {
   static const struct {
     const char *mark;
@@ -236,7 +248,7 @@ static pccl_kind kind_of_binary(const scan *s) {
       return marks[i].kind;
     }
   }
-  return is_chakra(s) ? PCCL_KIND_CHAKRA : PCCL_KIND_TEXT;
+  return is_chakra(s) ? PCCL_KIND_CHAKRA : is_noise(s) ? PCCL_KIND_BINARY : PCCL_KIND_TEXT;
 }
 
 /* A word that stands alone: "local" but not "locals". */

@@ -60,6 +60,8 @@ static const struct {
     {"\x20\x0a\x05"
      "0.0.4",
      PCCL_KIND_CHAKRA},
+    {"\x01\x02\x03 and more", PCCL_KIND_BINARY},
+    {"\x1bLuaT", PCCL_KIND_TEXT},
     {"\177ELF", PCCL_KIND_OBJECT},
     {"\xff\xfep", PCCL_KIND_UTF16},
 };
