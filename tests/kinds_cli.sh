@@ -41,12 +41,14 @@ is "a schedule of TE-CCL (JSON)" "$source"/tests/synth/flows_*.json
 is "an algorithm of SCCL (JSON)" "$source"/tests/synth/sccl_*.json
 is "a forest of trees of ForestColl (XML)" "$source"/tests/synth/tree*.xml
 is "a topology (JSON)" "$folder/fully.json" "$source/tests/topology/two_vendors.json"
+is "a topology (hwloc's XML)" "$source"/tests/topology/hwloc_*.xml
 is "a topology of TACCL (JSON)" "$source"/tests/topology/taccl_*.json
 is "a topology (NCCL's XML)" "$source"/tests/topology/nccl_*.xml
 is "a trace (Chrome trace events)" "${traces[@]}"
 is "an execution plan of MSCCL++ (JSON)" "$source/tests/kinds/mscclpp.json"
 is "another part of SCCL (JSON)" "$source/tests/kinds/sccl_topology.json"
 is "a communication sketch of TACCL (JSON)" "$source/tests/kinds/taccl_sketch.json"
+is "the rings and trees that NCCL chose (XML)" "$source/tests/kinds/nccl_graphs.xml"
 is "an execution trace (Chakra)" "$folder"/ring.*.et
 is "a page (HTML)" "$folder/page.html"
 is "a picture (SVG)" "$folder/fully.svg"

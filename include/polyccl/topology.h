@@ -110,9 +110,9 @@ typedef struct polyccl_topology {
 #define POLYCCL_MAX_LINKS (1 << 22)
 
 /* `spec` is a synthetic string ("ndv4:2,nic=25"; polyccl_topology_synthetic() lists them; "host" is this machine by
- * hwloc), or the path of a file: JSON, or the XML that NCCL writes to NCCL_TOPO_DUMP_FILE. "PATH:4" joins four of the
- * machine in the file by a network. What begins with the name of a shipped machine is that machine, all else a path.
- * INVALID: one clear error with its place. */
+ * hwloc), or the path of a file: JSON, the XML that NCCL writes to NCCL_TOPO_DUMP_FILE, hwloc's XML, TACCL's JSON.
+ * "PATH:4" joins four of the machine in the file by a network. What begins with the name of a shipped machine is that
+ * machine, all else a path. INVALID: one clear error with its place. */
 POLYCCL_API polyccl_result polyccl_topology_open(const char *spec, polyccl_topology **topology);
 
 /* What NCCL's XML leaves open where it lists a virtual machine's PCIe devices only. NULL: not known;
@@ -130,7 +130,7 @@ typedef struct polyccl_topology_hints {
 POLYCCL_API polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topology_hints *hints,
                                                         polyccl_topology **topology);
 
-/* The same for JSON or XML text (told apart by the first character); `name` stands for it in messages. */
+/* The same for text of one of these kinds (told apart by the content); `name` stands for it in messages. */
 POLYCCL_API polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length,
                                                   polyccl_topology **topology);
 POLYCCL_API void polyccl_topology_destroy(polyccl_topology *topology); /* NULL is fine */

@@ -39,6 +39,7 @@ static const struct {
     [PCCL_KIND_SCCL_OBJECT] = {"a topology, a collective or another part of SCCL (JSON) without an algorithm", 0,
                                NO_COMMAND},
     [PCCL_KIND_TACCL_SKETCH] = {"a communication sketch of TACCL (JSON)", 0, NO_COMMAND},
+    [PCCL_KIND_NCCL_GRAPHS] = {"the rings and trees that NCCL chose (XML)", 0, NO_COMMAND},
     [PCCL_KIND_CHAKRA] = {"an execution trace (Chakra)", 0, NO_COMMAND},
     [PCCL_KIND_PYTHON] = {"a Python script", 0,
                           "python3 -m polyccl.msccl runs scripts that were written for msccl-tools"},
@@ -47,6 +48,7 @@ static const struct {
     [PCCL_KIND_OBJECT] = {"compiled code (ELF)", 0,
                           "polyccl run --generated takes it beside the plan it was made from"},
     [PCCL_KIND_COMPRESSED] = {"a compressed file", 0, "unpack it first"},
+    [PCCL_KIND_BINARY] = {"binary data of no kind that polyccl knows", 0, NO_COMMAND},
     [PCCL_KIND_UTF16] = {"text in UTF-16", 0, "convert it to UTF-8"},
 };
 

@@ -28,6 +28,7 @@ typedef enum pccl_kind {
   PCCL_KIND_MSCCLPP, /* from here on: recognised, but read by nothing */
   PCCL_KIND_SCCL_OBJECT,
   PCCL_KIND_TACCL_SKETCH,
+  PCCL_KIND_NCCL_GRAPHS,
   PCCL_KIND_CHAKRA,
   PCCL_KIND_PYTHON,
   PCCL_KIND_PAGE,
@@ -35,6 +36,7 @@ typedef enum pccl_kind {
   PCCL_KIND_OBJECT,
   PCCL_KIND_COMPRESSED,
   PCCL_KIND_UTF16,
+  PCCL_KIND_BINARY,
   PCCL_KIND_COUNT
 } pccl_kind;
 

@@ -57,7 +57,7 @@ static pccl_kind kind_of_xml(scan s) {
   } roots[] = {{"algo", PCCL_KIND_PLAN_XML},   {"Algo", PCCL_KIND_FORESTCOLL},
                {"tree", PCCL_KIND_FORESTCOLL}, {"system", PCCL_KIND_NCCL_TOPOLOGY},
                {"topology", PCCL_KIND_HWLOC},  {"svg", PCCL_KIND_PICTURE},
-               {"html", PCCL_KIND_PAGE}};
+               {"html", PCCL_KIND_PAGE},       {"graphs", PCCL_KIND_NCCL_GRAPHS}};
   skip_prolog(&s);
   s.at += s.at < s.end;
   size_t length = 0;
@@ -218,6 +218,18 @@ static bool is_chakra(const scan *s) {
   return true;
 }
 
+/* Full of control characters; Lua's own code, which the sandbox refuses, is no business of this. */
+static bool is_noise(const scan *s) {
+  enum { ENOUGH = 512, MANY = 16 };
+  size_t length = (size_t)(s->end - s->at), controls = 0;
+  length = length < ENOUGH ? length : ENOUGH;
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)s->at[i];
+    controls += (c < 0x20 && (c < '\t' || c > '\r')) || c == 0x7f;
+  }
+  return controls > length / MANY && !starts(s, "\x1bLua");
+}
+
 static pccl_kind kind_of_binary(const scan *s) {
   static const struct {
     const char *mark;
@@ -236,7 +248,7 @@ static pccl_kind kind_of_binary(const scan *s) {
       return marks[i].kind;
     }
   }
-  return is_chakra(s) ? PCCL_KIND_CHAKRA : PCCL_KIND_TEXT;
+  return is_chakra(s) ? PCCL_KIND_CHAKRA : is_noise(s) ? PCCL_KIND_BINARY : PCCL_KIND_TEXT;
 }
 
 /* A word that stands alone: "local" but not "locals". */
@@ -244,9 +256,15 @@ static bool starts_word(const scan *s, const char *word) {
   return starts(s, word) && (s->at + strlen(word) == s->end || !is_word(s->at[strlen(word)]));
 }
 
+/* A keyword and the name after it, which Lua never has. */
+static bool declares(const scan *s, const char *keyword) {
+  const char *after = s->at + strlen(keyword);
+  return starts_word(s, keyword) && s->end - after > 1 && after[0] == ' ' && is_letter(after[1]);
+}
+
 static bool is_python(const scan *s) {
-  return starts_word(s, "import") || starts_word(s, "def") || starts_word(s, "class") || starts(s, "\"\"\"") ||
-         (starts_word(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
+  return declares(s, "import") || declares(s, "def") || declares(s, "class") || starts(s, "\"\"\"") ||
+         (declares(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
 }
 
 /* A Lua program begins with a comment, a keyword, or a name and what can follow it: a call, an assignment, an index. */

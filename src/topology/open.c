@@ -28,6 +28,7 @@ static polyccl_result parse_hinted(const char *name, const char *text, size_t le
     case PCCL_KIND_XML:
       return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
                            : pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_HWLOC: return pccl_topology_read_hwloc(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);
   }

@@ -71,6 +71,7 @@ bool pccl_synthetic_known(const char *spec);
 polyccl_result pccl_synthetic_open(const char *spec, polyccl_topology **topology);
 
 polyccl_result pccl_topology_read_json(const char *name, const char *text, size_t length, polyccl_topology **topology);
+polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_taccl(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,

@@ -119,7 +119,8 @@ static void nops_at_random(void **state) {
     snprintf(path, sizeof path, POLYCCL_SOURCE_DIR "/algorithms/%s.lua", algorithms[seed % 5]);
     snprintf(ranks, sizeof ranks, "%d", (int)(2 + seed % 3));
     polyccl_param param = {"ranks", ranks};
-    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = seed % 2 == 0 ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
+    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                       .placement = seed % 2 == 0 ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
     assert_int_equal(polyccl_program_load(path, &param, 1, &program), POLYCCL_SUCCESS);
     assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_SUCCESS);
     sprinkle(plan, seed);

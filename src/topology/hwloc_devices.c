@@ -1,0 +1,163 @@
+/* Which devices of a machine are GPUs and NICs, which shipped model they are, what their links carry. */
+#include <string.h>
+
+#include "base/error.h"
+#include "topology/hwloc_xml.h"
+
+enum { MAX_DEVICES = 4096, NVIDIA = 0x10de, AMD = 0x1002, MELLANOX = 0x15b3 };
+
+/* ---- what a PCI device is ---- */
+
+/* Display controllers and processing accelerators of the makers of GPUs; the console's graphics are none. */
+static bool is_gpu(const pccl_hwloc_obj *obj) {
+  int class = obj->class_id >> 8;
+  return (obj->vendor == NVIDIA || obj->vendor == AMD) && (class == 0x03 || class == 0x12);
+}
+
+/* InfiniBand or RDMA. */
+static bool is_rdma_nic(const pccl_hwloc *m, const pccl_hwloc_obj *obj) {
+  if (obj->class_id == 0x0207) {
+    return true;
+  }
+  for (int32_t child = obj->first_child; child >= 0 && obj->class_id >> 8 == 0x02; child = m->objs.data[child].next) {
+    if (m->objs.data[child].rdma) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const char *pccl_hwloc_product(const char *text) {
+  static const struct {
+    const char *part, *model;
+  } products[] = {{"B200", "B200"},      {"H200", "H200-SXM"}, {"H100", "H100-SXM5"}, {"A100", "A100-SXM4-40GB"},
+                  {"V100", "V100-SXM2"}, {"MI300X", "MI300X"}, {"MI350X", "MI350X"}};
+  for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+    if (strstr(text, products[i].part) != NULL) {
+      return products[i].model;
+    }
+  }
+  return NULL;
+}
+
+double pccl_hwloc_nic_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
+  static const struct {
+    int vendor, device;
+    double rate;
+  } known[] = {{MELLANOX, 0x1013, 12.5} /* ConnectX-4 */,
+               {MELLANOX, 0x1017, 12.5} /* 5 */,
+               {MELLANOX, 0x1019, 12.5} /* 5 Ex */,
+               {MELLANOX, 0x101b, 25} /* 6 */,
+               {MELLANOX, 0x101d, 25} /* 6 Dx */,
+               {MELLANOX, 0x1021, 50} /* 7 */,
+               {MELLANOX, 0x1023, 100} /* 8 */,
+               {MELLANOX, 0xa2d6, 25} /* BlueField-2 */,
+               {MELLANOX, 0xa2dc, 50} /* BlueField-3 */};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (known[i].vendor == obj->vendor && known[i].device == obj->device_id) {
+      return known[i].rate;
+    }
+  }
+  m->unknown_nic = true;
+  return PCCL_HWLOC_NETWORK;
+}
+
+double pccl_hwloc_link_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
+  m->unknown_rate = m->unknown_rate || obj->link <= 0;
+  return obj->link > 0 ? obj->link : PCCL_HWLOC_PCIE;
+}
+
+/* ---- finding them ---- */
+
+static polyccl_result note_device(pccl_hwloc *m, size_t obj, bool gpu) {
+  if (m->devices.len == MAX_DEVICES) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d GPUs and NICs", MAX_DEVICES);
+  }
+  m->gpus += gpu;
+  m->objs.data[obj].device = (int32_t)m->devices.len;
+  pccl_hwloc_device found = {.obj = (int32_t)obj, .node = -1, .gpu = gpu, .nvlink_host = -1, .in_matrix = -1};
+  return pccl_vec_push(&m->devices, found) ? POLYCCL_SUCCESS : pccl_no_memory("a machine");
+}
+
+static void swap_devices(pccl_hwloc *m, size_t i, size_t k) {
+  pccl_hwloc_device moved = m->devices.data[i];
+  m->devices.data[i] = m->devices.data[k];
+  m->devices.data[k] = moved;
+}
+
+/* By what they are, then by bus id; a few, mostly in order. */
+static void sort_devices(pccl_hwloc *m) {
+  const pccl_hwloc_obj *objs = m->objs.data;
+  for (size_t i = 1; i < m->devices.len; i++) {
+    for (size_t k = i; k > 0; k--) {
+      const pccl_hwloc_device *a = &m->devices.data[k - 1], *b = &m->devices.data[k];
+      bool in_order = a->gpu != b->gpu ? a->gpu : objs[a->obj].bus <= objs[b->obj].bus;
+      if (in_order) {
+        break;
+      }
+      swap_devices(m, k - 1, k);
+    }
+  }
+  for (size_t i = 0; i < m->devices.len; i++) {
+    m->objs.data[m->devices.data[i].obj].device = (int32_t)i;
+  }
+}
+
+/* Where a machine has neither InfiniBand nor RDMA, Ethernet is what there is. */
+polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m) {
+  bool rdma = false;
+  for (size_t i = 0; i < m->objs.len; i++) {
+    const pccl_hwloc_obj *obj = &m->objs.data[i];
+    bool gpu = is_gpu(obj), nic = !gpu && is_rdma_nic(m, obj);
+    rdma = rdma || (obj->type == PCCL_HWLOC_PCI && nic);
+    if (obj->type == PCCL_HWLOC_PCI && (gpu || nic)) {
+      PCCL_TRY(note_device(m, i, gpu));
+    }
+  }
+  for (size_t i = 0; i < m->objs.len && !rdma; i++) {
+    if (m->objs.data[i].type == PCCL_HWLOC_PCI && m->objs.data[i].class_id == 0x0200) {
+      PCCL_TRY(note_device(m, i, false));
+    }
+  }
+  sort_devices(m);
+  return POLYCCL_SUCCESS;
+}
+
+pccl_hwloc_device *pccl_hwloc_device_of(pccl_hwloc *m, int32_t obj) {
+  while (obj >= 0 && m->objs.data[obj].type == PCCL_HWLOC_OSDEV) {
+    obj = m->objs.data[obj].parent;
+  }
+  return obj >= 0 && m->objs.data[obj].device >= 0 ? &m->devices.data[m->objs.data[obj].device] : NULL;
+}
+
+/* ---- as nodes ---- */
+
+int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name) {
+  pccl_builder *b = m->b;
+  for (size_t i = 0; i < b->topology->models; i++) {
+    if (strcmp(b->topology->model[i].name, name) == 0) {
+      return (int32_t)i;
+    }
+  }
+  int32_t index = -1;
+  if (b->result == POLYCCL_SUCCESS) {
+    b->result = pccl_builder_model(b, pccl_known_model_find(name), &index);
+  }
+  return index;
+}
+
+void pccl_hwloc_add_devices(pccl_hwloc *m) {
+  int gpu = 0, nic = 0;
+  for (size_t i = 0; i < m->devices.len; i++) {
+    pccl_hwloc_device *d = &m->devices.data[i];
+    if (!d->gpu) {
+      d->node = pccl_add_node(m->b, POLYCCL_NODE_NIC, m->index, -1, -1, "m0.nic%d", nic++);
+      continue;
+    }
+    const char *model = m->objs.data[d->obj].model;
+    m->unknown_gpu = m->unknown_gpu || model == NULL;
+    int32_t index = pccl_hwloc_model(m, model != NULL ? model : "generic");
+    d->node = pccl_add_node(m->b, POLYCCL_NODE_DEVICE, m->index, index, gpu, "m0.gpu%d", gpu);
+    gpu++;
+  }
+}
