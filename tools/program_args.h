@@ -16,6 +16,12 @@ typedef struct pccl_program_args {
 /* Takes argv[*at] if it is "-p" (with the argument after it), "-pname=value" or, when no path was given yet, a path;
  * moves *at to the last one it took. False: not one of these. A wrong -p sets *error to what is wrong with it. */
 bool pccl_program_args_take(pccl_program_args *args, int argc, char **argv, int *at, const char **error);
+/* polyccl_program_load() and polyccl_program_params() for the subcommand `tool`, which ends with exit status 2 should
+ * the program pass every bound of its sandbox. */
+polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                      polyccl_program **program);
+polyccl_result pccl_program_args_params(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                        polyccl_param_info **infos, size_t *info_count);
 void pccl_program_args_free(pccl_program_args *args);
 
 #endif

@@ -8,7 +8,7 @@
 enum {
   BYTES_PER_INSTRUCTION = 64,       /* the price of memory */
   STRING_BYTES_PER_INSTRUCTION = 8, /* text is written, hashed and compared */
-  MAX_STACK = 200000 * 16,          /* bytes; a slot has 16 */
+  MAX_STACK = 128000 * 16,          /* bytes; a slot has 16 */
   CALM_STACK = 5000 * 16,           /* up to here one instruction cannot move much of the stack */
   SLACK = 1 << 20                   /* for what Lua needs to take down a program that is over */
 };
@@ -43,13 +43,20 @@ static int interval_for(size_t stack) {
   return interval > 1 ? interval : 1;
 }
 
+/* Some releases of Lua grow the stack by realloc, others make a new block of twice the size. */
+static bool is_stack(const pccl_sandbox *box, const void *block, size_t kind, size_t new_size) {
+  enum { EXTRA = 5 * 16 }; /* bytes that do not double */
+  bool doubles = box->stack != NULL && block == NULL && kind == 0 && new_size == 2 * box->stack_size - EXTRA;
+  return doubles || (block != NULL && block == box->stack);
+}
+
 static pccl_stop price(pccl_sandbox *box, const void *block, size_t old_size, size_t new_size, size_t grown) {
   size_t max = box->stop == PCCL_STOP_NONE ? box->max_bytes : box->max_bytes + SLACK;
   bool string = block == NULL && old_size == LUA_TSTRING; /* for a new block, old_size is the kind of object */
   if (string && new_size > PCCL_MAX_STRING + 64) {
     return PCCL_STOP_STRING;
   }
-  if (block != NULL && block == box->stack && new_size > MAX_STACK) {
+  if (new_size > MAX_STACK && is_stack(box, block, old_size, new_size)) {
     return PCCL_STOP_STACK;
   }
   if (box->bytes > max || grown > max - box->bytes) {
@@ -72,13 +79,24 @@ static void number(pccl_sandbox *box, header *made, size_t kind) {
   }
 }
 
-static void follow_stack(pccl_sandbox *box, const void *old_block, const void *block, size_t size) {
-  if (old_block != NULL && (box->learns_stack || old_block == box->stack)) {
+static void set_stack(pccl_sandbox *box, const void *block, size_t size) {
+  box->stack = block;
+  box->stack_size = size;
+  if (box->stop == PCCL_STOP_NONE) {
+    pccl_sandbox_set_interval(box, interval_for(size));
+  }
+}
+
+static void follow_stack(pccl_sandbox *box, const void *old_block, size_t kind, const void *block, size_t size) {
+  bool is_new = old_block == NULL && kind == 0;
+  if (box->learns_stack && (is_new || old_block != NULL)) {
     box->learns_stack = false;
-    box->stack = block;
-    if (box->stop == PCCL_STOP_NONE) {
-      pccl_sandbox_set_interval(box, interval_for(size));
-    }
+    set_stack(box, block, size);
+  } else if (old_block != NULL && old_block == box->stack) {
+    set_stack(box, block, size);
+  } else if (is_new) { /* the next stack, if the stack is freed now */
+    box->newest = block;
+    box->newest_size = size;
   }
 }
 
@@ -89,6 +107,9 @@ void *pccl_sandbox_allocate(void *context, void *block, size_t old_size, size_t 
   if (new_size == 0) {
     free(old);
     box->bytes -= held;
+    if (block != NULL && block == box->stack) {
+      set_stack(box, box->newest, box->newest_size);
+    }
     return NULL;
   }
   if (new_size > SIZE_MAX - sizeof(header)) {
@@ -116,7 +137,7 @@ void *pccl_sandbox_allocate(void *context, void *block, size_t old_size, size_t 
     number(box, grown, old_size);
   }
   box->bytes += size - held;
-  follow_stack(box, block, grown + 1, new_size);
+  follow_stack(box, block, old_size, grown + 1, new_size);
   return grown + 1;
 }
 

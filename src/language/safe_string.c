@@ -10,7 +10,7 @@
 enum {
   MAX_MATCHING = 400000000, /* work of the matcher in one call: about a second */
   WORK_PER_INSTRUCTION = 16,
-  MAX_VALUES = 100000 /* that one call returns */
+  MAX_VALUES = 30000 /* that one call returns */
 };
 
 /* ---- patterns ---- */

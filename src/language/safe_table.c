@@ -5,7 +5,7 @@
 #include "language/prices.h"
 #include "language/sandbox.h"
 
-enum { PER_VALUE = 2, MAX_UNPACKED = 100000 };
+enum { PER_VALUE = 2, MAX_UNPACKED = 30000 };
 
 /* Refuses what is neither a table nor has the metamethods to be taken for one. */
 static void check_list(lua_State *lua, int at, bool reads, bool writes, bool has_length) {

@@ -4,7 +4,7 @@
 #include "language/prices.h"
 #include "language/sandbox.h"
 
-enum { MAX_VALUES = 100000 };
+enum { MAX_VALUES = 30000 };
 
 /* Bytes between the places that the arguments at 2 and 3 name; `last`: that of an absent third. */
 static uint64_t bytes_between(lua_State *lua, lua_Integer length, lua_Integer last) {

@@ -58,7 +58,8 @@ typedef struct pccl_sandbox {
   void (*close_scopes)(lua_State *, int); /* back to this many, after a pcall that caught an error */
   /* memory.c */
   uint64_t made, shown;       /* objects so far; of these: that have a number for the author */
-  const void *stack;          /* the block that holds Lua's stack */
+  const void *stack, *newest; /* the blocks that hold Lua's stack, and that were made last and hold no object */
+  size_t stack_size, newest_size;
   bool learns_stack;          /* the next block that grows is the stack */
   const void *last_userdata;  /* the block of the last one made */
   size_t userdata_offsets[2]; /* from a block to the memory of a userdata without and with a user value */

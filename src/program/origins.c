@@ -90,8 +90,13 @@ static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref
     }
   }
   int32_t value = ok ? value_in(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
-  if (value < 0 || !pccl_value_leaves(&program->contents->values, value, leaves)) {
+  if (value < 0) {
     return pccl_no_memory("the origins of a chunk");
+  }
+  if (!pccl_value_leaves(&program->contents->values, value, leaves)) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at,
+                        "the chunk holds more than %d contributions, or there is no memory to list them",
+                        PCCL_MAX_LISTED_LEAVES);
   }
   return POLYCCL_SUCCESS;
 }

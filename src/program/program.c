@@ -9,6 +9,8 @@
 
 /* More chunks than this over all ranks would not fit in memory on the way to a plan. */
 static const uint64_t most_cells = (uint64_t)1 << 31;
+/* With the chunks of input and output of one rank, scratch of all ranks can be numbered by an int. */
+static const uint64_t most_scratch = (uint64_t)INT32_MAX - 2 * POLYCCL_MAX_CHUNKS;
 
 static polyccl_result invalid_config(const polyccl_program_config *config, pccl_collective_spec *spec) {
   *spec = (pccl_collective_spec){.kind = config->collective,
@@ -156,7 +158,8 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
                        : place.buffer == POLYCCL_OUTPUT ? "output"
                                                         : program->scratch.data[place.buffer - POLYCCL_SCRATCH].name;
   if (size > 1) {
-    snprintf(text, bytes, "rank %d %.60s[%d..%d]", place.rank, buffer, place.index, place.index + size - 1);
+    snprintf(text, bytes, "rank %d %.60s[%d..%lld]", place.rank, buffer, place.index,
+             (long long)place.index + size - 1); /* neither is checked yet */
   } else {
     snprintf(text, bytes, "rank %d %.60s[%d]", place.rank, buffer, place.index);
   }
@@ -210,6 +213,9 @@ polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chun
   uint64_t *slot = pccl_map_put(&program->posts, key, program->post_lists.len, &is_new);
   if (slot != NULL && !is_new) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the postcondition of rank %d chunk %d is declared twice", rank, chunk);
+  }
+  if (program->post_leaves.len > (size_t)(INT32_MAX - count)) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the postconditions name more than %d input chunks in all", INT32_MAX);
   }
   pccl_post_list list = {(int32_t)program->post_leaves.len, count};
   bool ok = slot != NULL && pccl_vec_push(&program->post_lists, list);
@@ -301,18 +307,23 @@ static polyccl_result check_place(const polyccl_program *program, pccl_place pla
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, int size) {
+static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, int size, polyccl_location at) {
   size_t which = (size_t)(place.buffer - POLYCCL_SCRATCH) * (size_t)program->config.ranks + (size_t)place.rank;
   int32_t *room = &program->scratch_room.data[which];
   int32_t need = place.index + size;
   if (need > *room) {
     int32_t next = *room * 2 > need ? *room * 2 : need + 7;
+    if ((uint64_t)program->scratch_chunks + (uint64_t)(next - *room) > most_scratch) {
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "scratch buffers of more than %llu chunks in all are too many",
+                          (unsigned long long)most_scratch);
+    }
     uint64_t *grown = realloc(program->scratch_written.data[which], (size_t)next * sizeof *grown);
     if (grown == NULL) {
       return pccl_no_memory("a scratch buffer");
     }
     memset(grown + *room, 0, (size_t)(next - *room) * sizeof *grown);
     program->scratch_written.data[which] = grown;
+    program->scratch_chunks += (size_t)(next - *room);
     *room = next;
   }
   int32_t *length = &program->scratch.data[place.buffer - POLYCCL_SCRATCH].length[place.rank];
@@ -390,8 +401,10 @@ static polyccl_result add_operation(polyccl_program *program, pccl_operation ope
   }
   operation.location = intern_location(program, at);
   operation.parallel = program->parallel.data[program->parallel.len - 1];
-  if (operation.location < 0 || program->operations.len >= INT32_MAX ||
-      !pccl_vec_push(&program->operations, operation)) {
+  if (program->operations.len >= INT32_MAX) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "more than %d copies and reductions are too many", INT32_MAX);
+  }
+  if (operation.location < 0 || !pccl_vec_push(&program->operations, operation)) {
     return pccl_no_memory("the program's operations");
   }
   uint64_t stamp = program->operations.len;
@@ -429,7 +442,7 @@ polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref 
     default: break;
   }
   if (to.buffer >= POLYCCL_SCRATCH) {
-    PCCL_TRY(grow_scratch(program, to, src->size));
+    PCCL_TRY(grow_scratch(program, to, src->size, at));
   }
   return add_operation(
       program, (pccl_operation){.src = from, .dst = to, .size = src->size, .hints = hints, .kind = PCCL_COPY}, at, ref);

@@ -60,6 +60,7 @@ struct polyccl_program {
   PCCL_VEC(uint64_t *) written;         /* [rank] */
   PCCL_VEC(uint64_t *) scratch_written; /* [scratch * ranks + rank], each as long as scratch_room */
   PCCL_VEC(int32_t) scratch_room;
+  size_t scratch_chunks;             /* the sum of scratch_room */
   PCCL_VEC(int32_t) parallel;        /* stack of products */
   int32_t refine;                    /* parts that every chunk is cut into: instances x lcm of the scopes' factors */
   PCCL_VEC(pccl_transfer) transfers; /* not yet replayed */

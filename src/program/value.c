@@ -40,7 +40,7 @@ int32_t pccl_value_reduce(pccl_values *values, int32_t left, int32_t right) {
 
 /* ---- messages ---- */
 
-enum { LISTED = 4, EXPANSION_LIMIT = 1 << 22 };
+enum { LISTED = 4 };
 
 static int compare(const void *a, const void *b) {
   const polyccl_leaf *x = a, *y = b;
@@ -54,7 +54,7 @@ static bool expand(const pccl_values *values, int32_t value, pccl_leaves *out) {
   while (ok && stack.len > 0) {
     const pccl_value *node = &values->data[stack.data[--stack.len]];
     if (node->right < 0) {
-      ok = out->len < EXPANSION_LIMIT && pccl_vec_push(out, node->leaf);
+      ok = out->len < PCCL_MAX_LISTED_LEAVES && pccl_vec_push(out, node->leaf);
     } else {
       ok = pccl_vec_push(&stack, node->right) && pccl_vec_push(&stack, node->left);
     }

@@ -37,7 +37,10 @@ int32_t pccl_value_reduce(pccl_values *values, int32_t left, int32_t right);
 
 typedef PCCL_VEC(polyccl_leaf) pccl_leaves;
 
-/* All leaves of `value`, sorted, with repetition; false: more than some millions, or no memory. The caller frees. */
+enum { PCCL_MAX_LISTED_LEAVES = 1 << 22 };
+
+/* All leaves of `value`, sorted, with repetition; false: more than PCCL_MAX_LISTED_LEAVES, or no memory. The caller
+ * frees. */
 bool pccl_value_leaves(const pccl_values *values, int32_t value, pccl_leaves *out);
 
 /* Says how `value` differs from the wanted leaves, sorted or not: "has 2x rank 1 chunk 2, lacks rank 0 chunk 2".
