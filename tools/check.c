@@ -11,7 +11,7 @@
 
 static int check(const pccl_program_args *args) {
   polyccl_program *program = NULL;
-  polyccl_result result = polyccl_program_load(args->path, args->params, args->count, &program);
+  polyccl_result result = pccl_program_args_load("check", args->path, args->params, args->count, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("check", result);
   }
@@ -48,7 +48,7 @@ static int check(const pccl_program_args *args) {
 static int list(const pccl_program_args *args) {
   polyccl_param_info *infos = NULL;
   size_t count = 0;
-  polyccl_result result = polyccl_program_params(args->path, args->params, args->count, &infos, &count);
+  polyccl_result result = pccl_program_args_params("check", args->path, args->params, args->count, &infos, &count);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("check", result);
   }

@@ -292,7 +292,7 @@ static polyccl_result compile_job(void *context, size_t index) {
                                  .topology = args->topology,
                                  .bytes = args->sizes.max};
   how.policy = s->policy != NULL && strcmp(s->policy, "state") == 0 ? POLYCCL_POLICY_STATE : POLYCCL_POLICY_CONNECTION;
-  polyccl_result result = pccl_plan_args_compile(&program, &how, &s->plan);
+  polyccl_result result = pccl_plan_args_compile("compare", &program, &how, &s->plan);
   free(params);
   if (result == POLYCCL_SUCCESS) {
     result = adjust(s, s->plan);

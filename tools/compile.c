@@ -195,7 +195,8 @@ static int compile(const compile_args *args) {
   double start = pccl_now_seconds();
   polyccl_program *program = NULL;
   result = is_plan ? program_of_plan(args->program.path, &program)
-                   : polyccl_program_load(args->program.path, args->program.params, args->program.count, &program);
+                   : pccl_program_args_load("compile", args->program.path, args->program.params, args->program.count,
+                                            &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }

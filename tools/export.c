@@ -54,7 +54,7 @@ int pccl_tool_export(int argc, char **argv) {
   int status = parse(&args, argc, argv);
   polyccl_plan *plan = NULL;
   if (status == PCCL_EXIT_OK) {
-    polyccl_result result = pccl_plan_args_load(&args.program, &plan);
+    polyccl_result result = pccl_plan_args_load("export", &args.program, &plan);
     if (result == POLYCCL_SUCCESS) {
       result = polyccl_plan_write_chakra(plan, args.bytes, args.prefix);
     }

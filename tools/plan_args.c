@@ -3,25 +3,25 @@
 #include "base/error.h"
 #include "plan/plan.h"
 
-static polyccl_result compile(const pccl_program_args *args, const polyccl_compile_options *options,
+static polyccl_result compile(const char *tool, const pccl_program_args *args, const polyccl_compile_options *options,
                               polyccl_plan **plan) {
   polyccl_program *program = NULL;
-  PCCL_TRY(polyccl_program_load(args->path, args->params, args->count, &program));
+  PCCL_TRY(pccl_program_args_load(tool, args->path, args->params, args->count, &program));
   polyccl_result result = polyccl_compile(program, options, plan);
   polyccl_program_destroy(program);
   return result;
 }
 
-polyccl_result pccl_plan_args_load(const pccl_program_args *args, polyccl_plan **plan) {
-  return pccl_plan_args_compile(args, NULL, plan);
+polyccl_result pccl_plan_args_load(const char *tool, const pccl_program_args *args, polyccl_plan **plan) {
+  return pccl_plan_args_compile(tool, args, NULL, plan);
 }
 
-polyccl_result pccl_plan_args_compile(const pccl_program_args *args, const polyccl_compile_options *options,
-                                      polyccl_plan **plan) {
+polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args *args,
+                                      const polyccl_compile_options *options, polyccl_plan **plan) {
   bool is_plan;
   PCCL_TRY(pccl_is_plan_file(args->path, &is_plan));
   if (!is_plan) {
-    return compile(args, options, plan);
+    return compile(tool, args, options, plan);
   }
   if (options != NULL && options->policy != POLYCCL_POLICY_CONNECTION) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; a policy is for programs", args->path);

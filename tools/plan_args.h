@@ -8,12 +8,12 @@
 #include "program_args.h"
 
 /* A plan file (its text format or MSCCL XML) is read, anything else is loaded as a program and compiled. Parameters
- * (-p) for a plan are an error. */
-polyccl_result pccl_plan_args_load(const pccl_program_args *args, polyccl_plan **plan);
+ * (-p) for a plan are an error. `tool` is the subcommand. */
+polyccl_result pccl_plan_args_load(const char *tool, const pccl_program_args *args, polyccl_plan **plan);
 
 /* The same with options for a program's compilation (NULL: none); any policy but "connection" is an error for a plan.
  */
-polyccl_result pccl_plan_args_compile(const pccl_program_args *args, const polyccl_compile_options *options,
-                                      polyccl_plan **plan);
+polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args *args,
+                                      const polyccl_compile_options *options, polyccl_plan **plan);
 
 #endif

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+#include "watchdog.h"
+
 bool pccl_program_args_add(pccl_program_args *args, const char *text) {
   const char *equals = strchr(text, '=');
   if (equals == NULL || equals == text) {
@@ -18,6 +21,35 @@ bool pccl_program_args_add(pccl_program_args *args, const char *text) {
   args->params = grown;
   args->params[args->count++] = (polyccl_param){copy, copy + (equals - text) + 1};
   return true;
+}
+
+/* A sandbox ends by itself after 100 ns for each of its instructions, or 10 s where that is more; the watchdog gives it
+ * as long again. Wrong options are errors of the sandbox. */
+static void begin_watch(const char *tool, const char *path) {
+  size_t instructions = 0, bytes = 0;
+  if (pccl_option_size("POLYCCL_LUA_INSTRUCTIONS", &instructions) == POLYCCL_SUCCESS &&
+      pccl_option_size("POLYCCL_LUA_MEMORY", &bytes) == POLYCCL_SUCCESS) {
+    const double seconds = (double)instructions * 2e-7;
+    const size_t spare = (size_t)1 << 30;
+    pccl_watchdog_begin(tool, path, seconds > 20 ? seconds : 20,
+                        bytes < (SIZE_MAX - spare) / 3 ? 3 * bytes + spare : 0);
+  }
+}
+
+polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                      polyccl_program **program) {
+  begin_watch(tool, path);
+  polyccl_result result = polyccl_program_load(path, params, count, program);
+  pccl_watchdog_end();
+  return result;
+}
+
+polyccl_result pccl_program_args_params(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                        polyccl_param_info **infos, size_t *info_count) {
+  begin_watch(tool, path);
+  polyccl_result result = polyccl_program_params(path, params, count, infos, info_count);
+  pccl_watchdog_end();
+  return result;
 }
 
 void pccl_program_args_free(pccl_program_args *args) {

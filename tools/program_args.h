@@ -23,6 +23,12 @@ typedef struct pccl_program_args {
 
 /* "name=value"; false: it is not. */
 bool pccl_program_args_add(pccl_program_args *args, const char *text);
+/* polyccl_program_load() and polyccl_program_params() for the subcommand `tool`, which ends with exit status 2 should
+ * the program pass every bound of its sandbox. */
+polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                      polyccl_program **program);
+polyccl_result pccl_program_args_params(const char *tool, const char *path, const polyccl_param *params, size_t count,
+                                        polyccl_param_info **infos, size_t *info_count);
 void pccl_program_args_free(pccl_program_args *args);
 
 #endif

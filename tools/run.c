@@ -229,7 +229,7 @@ static polyccl_result load_program(run_args *args) {
     params[count++] = (polyccl_param){"ranks", ranks};
   }
   polyccl_program *program = NULL;
-  polyccl_result result = polyccl_program_load(args->program.path, params, count, &program);
+  polyccl_result result = pccl_program_args_load("run", args->program.path, params, count, &program);
   free(params);
   if (result == POLYCCL_SUCCESS) {
     result = compile_both(args, program);

@@ -167,7 +167,7 @@ static int simulate(const simulate_args *args) {
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_topology_open(args->topology, &topology);
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_plan_args_load(&args->program, &plan);
+    result = pccl_plan_args_load("simulate", &args->program, &plan);
   }
   if (result == POLYCCL_SUCCESS) {
     result = adjust(args, plan);

@@ -121,7 +121,7 @@ static void add_plan_facts(viewed *v, const polyccl_plan *plan) {
 static int load(const view_args *args, viewed *v) {
   polyccl_result result = POLYCCL_SUCCESS;
   if (args->program.path != NULL) {
-    result = pccl_plan_args_load(&args->program, &v->plan);
+    result = pccl_plan_args_load("view", &args->program, &v->plan);
     if (result == POLYCCL_SUCCESS) {
       add_plan_facts(v, v->plan);
     }

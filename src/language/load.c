@@ -9,9 +9,10 @@
 #include "base/file.h"
 #include "language/arguments.h"
 #include "language/loader.h"
+#include "language/source.h"
 #include "language/synth.h"
 
-enum { MOST_SOURCE = 16 << 20, MOST_SCHEDULE = 512 << 20 };
+enum { MOST_SCHEDULE = 512 << 20 };
 
 static void open_globals(lua_State *lua) {
   pccl_open_params(lua);
@@ -105,8 +106,9 @@ static polyccl_result run_text(pccl_loader *loader, const char *name, const char
     PCCL_TRY(pccl_synth_load(loader, name, kind, text, length));
     return check_unknown(loader, name);
   }
-  if (length > MOST_SOURCE) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many for a program (%d)", name, length, MOST_SOURCE);
+  if (length > PCCL_MAX_SOURCE) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many for a program (%d)", name, length,
+                     PCCL_MAX_SOURCE);
   }
   PCCL_TRY(pccl_sandbox_open(&loader->box));
   polyccl_result result = run(loader, name, text, length);

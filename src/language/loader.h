@@ -43,8 +43,4 @@ polyccl_program *pccl_loader_program(lua_State *lua, const char *function);
  * the path of a file inside the program's folder. Raises for any other file. The caller frees it; NULL: no memory. */
 char *pccl_loader_topology(lua_State *lua, const char *text);
 
-/* Compiles text as a function and pushes it; bytecode is refused. `name`: the path for messages. False: the error
- * message is pushed instead. */
-bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length);
-
 #endif

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "language/arguments.h"
 #include "language/loader.h"
+#include "program/program.h"
+#include "program/value.h"
 
 /* What one operation costs the program's memory outside Lua: its entry in the builder's list, and room to grow. */
 enum { OPERATION_BYTES = 128, MOST_PARTS = 100000 };
@@ -98,6 +100,7 @@ static int take_chunk(lua_State *lua) {
   no_more(lua, 4, "chunk");
   polyccl_ref ref;
   polyccl_location at = pccl_sandbox_where(lua);
+  pccl_sandbox_charge(lua, size > 0 && size <= POLYCCL_MAX_CHUNKS ? (uint64_t)size / 4 : 0);
   pccl_lua_check(lua, polyccl_program_chunk(program, rank, buffer, index, size, at, &ref), true);
   *push_ref(lua) = ref;
   return 1;
@@ -124,11 +127,13 @@ static int copy(lua_State *lua) {
   }
   polyccl_hints hints = read_hints(lua, next, "copy");
   no_more(lua, next, "copy");
-  pccl_sandbox_account(lua, OPERATION_BYTES + (buffer >= POLYCCL_SCRATCH ? sizeof(uint64_t) * (size_t)src->size : 0));
+  pccl_sandbox_account(lua, OPERATION_BYTES);
   polyccl_ref ref;
   polyccl_location at = pccl_sandbox_where(lua);
   pccl_sandbox_charge(lua, (uint64_t)src->size / 4);
+  size_t scratch_chunks = program->scratch_chunks;
   pccl_lua_check(lua, polyccl_program_copy(program, src, rank, buffer, index, hints, at, &ref), true);
+  pccl_sandbox_account(lua, sizeof(uint64_t) * (program->scratch_chunks - scratch_chunks));
   *push_ref(lua) = ref;
   return 1;
 }
@@ -199,6 +204,7 @@ static void join(lua_State *lua, polyccl_program *program, polyccl_ref *refs, in
     polyccl_ref part;
     bool one_buffer = refs[i].rank == refs[0].rank && refs[i].buffer == refs[0].buffer;
     const polyccl_ref *with = one_buffer ? &refs[i] : &refs[0];
+    pccl_sandbox_charge(lua, 16 + (uint64_t)refs[i].size);
     pccl_lua_check(lua, polyccl_program_group(program, with, &refs[i], at, &part), true);
     if (i > 0 && refs[i].index != refs[i - 1].index + refs[i - 1].size) {
       pccl_lua_fail(lua, "group: chunks %d to %d and %d to %d are not side by side", refs[i - 1].index,
@@ -311,6 +317,28 @@ static void append_pair(lua_State *lua, polyccl_leaf leaf, lua_Integer position)
 typedef polyccl_result query(polyccl_program *, const polyccl_ref *, int, polyccl_location, polyccl_leaf *, size_t,
                              size_t *);
 
+/* Output chunks that may have to be looked at to find the place of one contribution. */
+static uint64_t places_to_search(const polyccl_program *program) {
+  uint64_t ranks = (uint64_t)program->config.ranks;
+  switch (program->config.collective) {
+    case POLYCCL_ALLREDUCE:
+    case POLYCCL_BROADCAST:
+    case POLYCCL_ALLGATHER: return ranks;
+    case POLYCCL_CUSTOM: return ranks * (uint64_t)program->output + program->post_leaves.len;
+    default: return 1;
+  }
+}
+
+/* A chunk may hold each input often, so that what it holds is far more than the operations that made it. */
+static void pay_for_pairs(lua_State *lua, polyccl_program *program, const polyccl_ref *ref, int index,
+                          polyccl_location at, bool places) {
+  enum { PER_LEAF = 32 }; /* they are sorted */
+  size_t leaves = 0;
+  pccl_lua_check(lua, polyccl_program_origins(program, ref, index, at, NULL, 0, &leaves), true);
+  uint64_t each = PER_LEAF + (places ? places_to_search(program) : 0);
+  pccl_sandbox_charge(lua, (uint64_t)leaves * each);
+}
+
 /* ref:NAME(i = 0): a list of pairs for the reference's i-th chunk. */
 static int list_pairs(lua_State *lua, const char *function, query *ask) {
   polyccl_program *program = pccl_loader_program(lua, function);
@@ -321,6 +349,7 @@ static int list_pairs(lua_State *lua, const char *function, query *ask) {
   no_more(lua, 2, function);
   polyccl_location at = pccl_sandbox_where(lua);
   size_t count = 0;
+  pay_for_pairs(lua, program, ref, index, at, ask == polyccl_program_destinations);
   pccl_lua_check(lua, ask(program, ref, index, at, NULL, 0, &count), true);
   polyccl_leaf *leaves = lua_newuserdatauv(lua, count * sizeof *leaves, 0);
   pccl_lua_check(lua, ask(program, ref, index, at, leaves, count, &count), true);

@@ -11,37 +11,10 @@
 #include "language/arguments.h"
 #include "language/builtin.h"
 #include "language/loader.h"
+#include "language/source.h"
 #include "topology/topology.h"
 
-enum { MOST_SOURCE = 16 << 20, MOST_NAME = 200 };
-
-bool pccl_load_text(lua_State *lua, const char *name, const char *text, size_t length) {
-  if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* a byte-order mark */
-    text += 3;
-    length -= 3;
-  }
-  if (length > 0 && text[0] == '#') { /* a line for the shell; its end stays, so that line numbers hold */
-    const char *end = memchr(text, '\n', length);
-    length = end != NULL ? length - (size_t)(end - text) : 0;
-    text = end != NULL ? end : text;
-  }
-  lua_pushfstring(lua, name[0] == '=' ? "%s" : "@%s", name);
-  int status = luaL_loadbufferx(lua, text, length, lua_tostring(lua, -1), "t");
-  lua_remove(lua, -2);
-  /* "C stack overflow" comes without a place. */
-  if (status == LUA_ERRSYNTAX || status == LUA_ERRRUN) {
-    const char *message = lua_tostring(lua, -1);
-    if (strchr(message, ':') == NULL) {
-      lua_pushfstring(lua, "%s: %s (nested too deeply)", name, message);
-      lua_remove(lua, -2);
-    }
-  }
-  if (status == LUA_ERRMEM) { /* may not be caught */
-    pccl_sandbox *box = pccl_sandbox_of(lua);
-    box->stop = box->refused;
-  }
-  return status == LUA_OK;
-}
+enum { MOST_NAME = 200 };
 
 /* Letters, digits, _ and - in parts separated by single dots. */
 static bool good_name(const char *name, size_t length) {
@@ -127,7 +100,7 @@ static void load_file(lua_State *lua, const char *name) {
   }
   size_t length = 0;
   /* Held by the loader, since Lua may raise while it compiles. */
-  polyccl_result result = pccl_read_file(real, MOST_SOURCE, &loader->module, &length);
+  polyccl_result result = pccl_read_file(real, PCCL_MAX_SOURCE, &loader->module, &length);
   free(real);
   pccl_lua_check(lua, result, false);
   bool ok = pccl_load_text(lua, shown, loader->module, length);

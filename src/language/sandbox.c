@@ -9,13 +9,12 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "language/prices.h"
 
 enum {
-  HOOK_INTERVAL = 4096,       /* instructions between two looks at the budget */
-  BYTES_PER_INSTRUCTION = 64, /* an allocation's price */
-  MAX_STRING = 16 << 20,      /* keeps every single operation on strings short */
-  NS_PER_INSTRUCTION = 100,   /* ten times what an instruction takes */
-  LEAST_SECONDS = 10          /* of CPU time, however small the budget is */
+  FIRST_INTERVAL = 1000,
+  NS_PER_INSTRUCTION = 100, /* ten times what an instruction takes */
+  LEAST_SECONDS = 10        /* of CPU time, however small the budget is */
 };
 
 pccl_sandbox *pccl_sandbox_of(lua_State *lua) { return *(pccl_sandbox **)lua_getextraspace(lua); }
@@ -37,8 +36,7 @@ polyccl_location pccl_sandbox_where(lua_State *lua) {
   return (polyccl_location){NULL, 0};
 }
 
-/* Neither allocates nor raises: the allocator calls it. */
-static void note_place(pccl_sandbox *box) {
+void pccl_sandbox_note_place(pccl_sandbox *box) {
   if (box->lua == NULL || box->stop != PCCL_STOP_NONE) { /* the first place counts */
     return;
   }
@@ -47,88 +45,109 @@ static void note_place(pccl_sandbox *box) {
   box->line = at.line;
 }
 
-static void *refuse(pccl_sandbox *box, pccl_stop why) {
-  box->refused = why;
-  note_place(box);
-  return NULL;
+static void count(lua_State *lua, lua_Debug *event);
+
+void pccl_sandbox_set_interval(pccl_sandbox *box, int interval) {
+  if (box->lua != NULL && box->interval != interval) {
+    box->spent += (uint64_t)box->interval; /* what ran since the last look is not counted otherwise */
+    box->interval = interval;
+    lua_sethook(box->lua, count, LUA_MASKCOUNT, interval);
+  }
 }
 
-static void *allocate(void *context, void *block, size_t old_size, size_t new_size) {
-  pccl_sandbox *box = context;
-  size_t held = block != NULL ? old_size : 0;
-  if (new_size == 0) {
-    free(block);
-    box->bytes -= held;
-    return NULL;
+void pccl_sandbox_stop(pccl_sandbox *box, pccl_stop why) {
+  if (box->stop == PCCL_STOP_NONE) {
+    box->stop = why;
+    pccl_sandbox_set_interval(box, 1); /* handlers that Lua still calls end at their first instruction */
   }
-  if (new_size > held) {
-    /* For a new block, old_size is the kind of object that Lua makes. */
-    if (block == NULL && old_size == LUA_TSTRING && new_size > MAX_STRING) {
-      return refuse(box, PCCL_STOP_STRING);
-    }
-    if (box->bytes > box->max_bytes || new_size - held > box->max_bytes - box->bytes) {
-      return refuse(box, PCCL_STOP_BYTES);
-    }
-    box->spent += new_size / BYTES_PER_INSTRUCTION;
-    if (box->spent > box->budget) {
-      return refuse(box, PCCL_STOP_INSTRUCTIONS);
-    }
-  }
-  void *grown = realloc(block, new_size);
-  if (grown == NULL) {
-    return new_size <= held ? block : refuse(box, PCCL_STOP_SYSTEM);
-  }
-  box->bytes += new_size - held;
-  return grown;
 }
 
-static _Noreturn void stop(lua_State *lua, pccl_stop why) {
-  pccl_sandbox *box = pccl_sandbox_of(lua);
-  note_place(box);
-  box->stop = why;
-  lua_pushliteral(lua, "stopped");
+void pccl_sandbox_settle(pccl_sandbox *box) {
+  if (box->refused.why != PCCL_STOP_NONE) {
+    pccl_sandbox_stop(box, box->refused.why);
+    box->refused = (pccl_refusal){0};
+  }
+}
+
+static _Noreturn void raise_end(lua_State *lua) {
+  lua_pushnil(lua);
   lua_error(lua);
   __builtin_unreachable(); /* lua_error does not return, but is not declared so */
 }
 
-void pccl_sandbox_string(lua_State *lua, size_t length) {
-  if (length > MAX_STRING) {
-    stop(lua, PCCL_STOP_STRING);
+void pccl_sandbox_pass_end(lua_State *lua) {
+  pccl_sandbox *box = pccl_sandbox_of(lua);
+  pccl_sandbox_settle(box);
+  if (box->stop != PCCL_STOP_NONE) {
+    raise_end(lua);
   }
 }
 
-void pccl_sandbox_charge(lua_State *lua, uint64_t instructions) {
+static _Noreturn void end_program(lua_State *lua, pccl_stop why) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
+  pccl_sandbox_note_place(box);
+  pccl_sandbox_stop(box, why);
+  raise_end(lua);
+}
+
+void pccl_sandbox_string(lua_State *lua, size_t length) {
+  if (length > PCCL_MAX_STRING) {
+    end_program(lua, PCCL_STOP_STRING);
+  }
+}
+
+/* False: the budget is spent. */
+static bool spend(pccl_sandbox *box, uint64_t instructions) {
   box->spent = instructions > UINT64_MAX - box->spent ? UINT64_MAX : box->spent + instructions;
-  if (box->spent > box->budget) {
-    stop(lua, PCCL_STOP_INSTRUCTIONS);
+  return box->spent <= box->budget;
+}
+
+void pccl_sandbox_charge(lua_State *lua, uint64_t instructions) {
+  pccl_sandbox_pass_end(lua);
+  if (!spend(pccl_sandbox_of(lua), instructions)) {
+    end_program(lua, PCCL_STOP_INSTRUCTIONS);
+  }
+}
+
+void pccl_sandbox_charge_parsing(lua_State *lua, uint64_t instructions, polyccl_location at) {
+  pccl_sandbox *box = pccl_sandbox_of(lua);
+  pccl_sandbox_pass_end(lua);
+  if (!spend(box, instructions)) {
+    snprintf(box->file, sizeof box->file, "%s", at.file);
+    box->line = at.line;
+    pccl_sandbox_stop(box, PCCL_STOP_PARSING);
+    raise_end(lua);
   }
 }
 
 void pccl_sandbox_account(lua_State *lua, size_t bytes) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
-  box->bytes += bytes;
-  if (box->bytes > box->max_bytes) {
-    stop(lua, PCCL_STOP_BYTES);
+  if (box->bytes > box->max_bytes || bytes > box->max_bytes - box->bytes) {
+    end_program(lua, PCCL_STOP_BYTES);
   }
+  box->bytes += bytes;
 }
 
 void pccl_sandbox_end(lua_State *lua, polyccl_result result) {
   pccl_sandbox_of(lua)->result = result;
-  stop(lua, PCCL_STOP_FAILED);
+  end_program(lua, PCCL_STOP_FAILED);
 }
 
-static void count(lua_State *lua, lua_Debug *event) {
-  (void)event;
+void pccl_sandbox_check_time(lua_State *lua) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
-  pccl_sandbox_charge(lua, HOOK_INTERVAL);
   int64_t most = (int64_t)LEAST_SECONDS * 1000000000;
   if (box->budget > (uint64_t)most / NS_PER_INSTRUCTION) {
     most = box->budget > INT64_MAX / NS_PER_INSTRUCTION ? INT64_MAX : (int64_t)box->budget * NS_PER_INSTRUCTION;
   }
   if (cpu_ns() - box->start_ns > most) {
-    stop(lua, PCCL_STOP_TIME);
+    end_program(lua, PCCL_STOP_TIME);
   }
+}
+
+static void count(lua_State *lua, lua_Debug *event) {
+  (void)event;
+  pccl_sandbox_charge(lua, (uint64_t)pccl_sandbox_of(lua)->interval);
+  pccl_sandbox_check_time(lua);
 }
 
 static int open_libraries(lua_State *lua) {
@@ -138,9 +157,8 @@ static int open_libraries(lua_State *lua) {
   luaL_requiref(lua, LUA_MATHLIBNAME, luaopen_math, 1);
   luaL_requiref(lua, LUA_UTF8LIBNAME, luaopen_utf8, 1);
   lua_settop(lua, 0);
-  pccl_safe_base(lua);
-  pccl_safe_string(lua);
-  pccl_safe_table(lua);
+  pccl_sandbox_learn(lua);
+  pccl_prices_install(lua);
   return 0;
 }
 
@@ -151,27 +169,35 @@ polyccl_result pccl_sandbox_open(pccl_sandbox *box) {
   PCCL_TRY(pccl_option_size("POLYCCL_LUA_INSTRUCTIONS", &budget));
   box->budget = budget;
   box->start_ns = cpu_ns();
-  box->lua = lua_newstate(allocate, box);
+  box->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (box->locale == (locale_t)0) {
+    return pccl_no_memory("a locale");
+  }
+  box->lua = lua_newstate(pccl_sandbox_allocate, box);
   if (box->lua == NULL) {
-    return box->refused == PCCL_STOP_SYSTEM
-               ? pccl_no_memory("a Lua state")
-               : pccl_fail(POLYCCL_ERROR_LIMIT, "POLYCCL_LUA_MEMORY and POLYCCL_LUA_INSTRUCTIONS are too small");
+    bool system = box->refused.why == PCCL_STOP_SYSTEM;
+    pccl_sandbox_close(box);
+    return system ? pccl_no_memory("a Lua state")
+                  : pccl_fail(POLYCCL_ERROR_LIMIT, "POLYCCL_LUA_MEMORY and POLYCCL_LUA_INSTRUCTIONS are too small");
   }
   *(pccl_sandbox **)lua_getextraspace(box->lua) = box;
+  pccl_sandbox_set_interval(box, FIRST_INTERVAL);
   lua_pushcfunction(box->lua, open_libraries);
   polyccl_result result = pccl_sandbox_call(box, 0);
   if (result != POLYCCL_SUCCESS) {
     pccl_sandbox_close(box);
-    return result;
   }
-  lua_sethook(box->lua, count, LUA_MASKCOUNT, HOOK_INTERVAL);
-  return POLYCCL_SUCCESS;
+  return result;
 }
 
 void pccl_sandbox_close(pccl_sandbox *box) {
   if (box->lua != NULL) {
     lua_close(box->lua);
     box->lua = NULL;
+  }
+  if (box->locale != (locale_t)0) {
+    freelocale(box->locale);
+    box->locale = (locale_t)0;
   }
 }
 
@@ -182,10 +208,17 @@ static polyccl_result stopped(pccl_sandbox *box, pccl_stop why) {
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "the program needs more than %zu bytes (POLYCCL_LUA_MEMORY)",
                           box->max_bytes);
     case PCCL_STOP_STRING:
-      return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "the program makes a string of more than %d bytes", MAX_STRING);
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "the program makes a string of more than %d bytes", PCCL_MAX_STRING);
+    case PCCL_STOP_STACK:
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "stack overflow: calls that have not returned hold too many values");
     case PCCL_STOP_INSTRUCTIONS:
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, at,
                           "the program ran more than %llu instructions (POLYCCL_LUA_INSTRUCTIONS); does it end?",
+                          (unsigned long long)box->budget);
+    case PCCL_STOP_PARSING:
+      return pccl_fail_at(POLYCCL_ERROR_LIMIT, at,
+                          "parsing the program up to here costs more than its %llu instructions "
+                          "(POLYCCL_LUA_INSTRUCTIONS)",
                           (unsigned long long)box->budget);
     case PCCL_STOP_TIME:
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, at,
@@ -272,13 +305,13 @@ polyccl_result pccl_sandbox_call(pccl_sandbox *box, int arguments) {
   int handler = lua_gettop(lua) - arguments;
   lua_pushcfunction(lua, explain);
   lua_insert(lua, handler);
+  locale_t outer = uselocale(box->locale);
   int status = lua_pcall(lua, arguments, 0, handler);
-  if (status == LUA_OK) {
+  uselocale(outer);
+  pccl_sandbox_settle(box);
+  if (status == LUA_OK && box->stop == PCCL_STOP_NONE) {
     lua_remove(lua, handler);
     return POLYCCL_SUCCESS;
-  }
-  if (status == LUA_ERRMEM && box->stop == PCCL_STOP_NONE) {
-    box->stop = box->refused;
   }
   polyccl_result result = failed(box);
   lua_settop(lua, handler - 1);

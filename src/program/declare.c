@@ -51,6 +51,9 @@ polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chun
   if (slot != NULL && !is_new) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the postcondition of rank %d chunk %d is declared twice", rank, chunk);
   }
+  if (program->post_leaves.len > (size_t)(INT32_MAX - count)) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the postconditions name more than %d input chunks in all", INT32_MAX);
+  }
   pccl_post_list list = {(int32_t)program->post_leaves.len, count};
   bool ok = slot != NULL && pccl_vec_push(&program->post_lists, list);
   for (int i = 0; ok && i < count; i++) {

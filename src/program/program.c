@@ -160,7 +160,8 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
                        : place.buffer == POLYCCL_OUTPUT ? "output"
                                                         : program->scratch.data[place.buffer - POLYCCL_SCRATCH].name;
   if (size > 1) {
-    snprintf(text, bytes, "rank %d %.60s[%d..%d]", place.rank, buffer, place.index, place.index + size - 1);
+    snprintf(text, bytes, "rank %d %.60s[%d..%lld]", place.rank, buffer, place.index,
+             (long long)place.index + size - 1); /* neither is checked yet */
   } else {
     snprintf(text, bytes, "rank %d %.60s[%d]", place.rank, buffer, place.index);
   }
@@ -343,8 +344,10 @@ static polyccl_result add_operation(polyccl_program *program, pccl_operation ope
   operation.parallel = program->parallel.data[program->parallel.len - 1];
   PCCL_TRY(pccl_program_check_amount(program, &operation, program->config.instances, program->refine, at));
   operation.location = intern_location(program, at);
-  if (operation.location < 0 || program->operations.len >= INT32_MAX ||
-      !pccl_vec_push(&program->operations, operation)) {
+  if (program->operations.len >= INT32_MAX) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "more than %d copies and reductions are too many", INT32_MAX);
+  }
+  if (operation.location < 0 || !pccl_vec_push(&program->operations, operation)) {
     return pccl_no_memory("the operations of a program");
   }
   program->moves += operation.parallel;

@@ -36,7 +36,10 @@ polyccl_result polyccl_program_transfer(polyccl_program *program, int src, int d
   }
   at.file = pccl_program_file(program, at.file);
   pccl_transfer transfer = {src, dst, step, chunk, (int32_t)program->transfers.len, at, reduce};
-  if (at.file == NULL || program->transfers.len >= INT32_MAX || !pccl_vec_push(&program->transfers, transfer)) {
+  if (program->transfers.len >= INT32_MAX) {
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "more than %d transfers are too many", INT32_MAX);
+  }
+  if (at.file == NULL || !pccl_vec_push(&program->transfers, transfer)) {
     return pccl_no_memory("the program's transfers");
   }
   return POLYCCL_SUCCESS;

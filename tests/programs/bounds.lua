@@ -56,11 +56,11 @@ allreduce { ranks = 2, inplace = true }
 while true do chunk(0, input, 0):copy(1) end
 
 --- case: a string too long
--- expect error: bounds.lua:60: the program makes a string of more than 16777216 bytes
+-- expect error: bounds.lua:60: the program makes a string of more than 1048576 bytes
 local s = ("x"):rep(1e9)
 
 --- case: growing a string by doubling
--- expect error: bounds.lua:65: the program makes a string of more than 16777216 bytes
+-- expect error: bounds.lua:65: the program makes a string of more than 1048576 bytes
 local s = "x"
 while true do s = s .. s end
 
@@ -103,7 +103,7 @@ local liar = setmetatable({}, { __len = function() return 1 << 60 end, __index =
 table.concat(liar)
 
 --- case: unpacking too much
--- expect error: ...table.unpack: too many values (at most 100000)
+-- expect error: ...table.unpack: too many values (at most 30000)
 table.unpack({}, 1, 1e7)
 
 --- case: many short-lived objects are fine
@@ -114,7 +114,7 @@ allreduce { ranks = 1 }
 chunk(0, input, 0):copy(0, output, 0)
 
 --- case: deep nesting in the text
--- expect error: bounds.lua: C stack overflow (nested too deeply)
+-- expect error: bounds.lua:118: C stack overflow (blocks, brackets and operators are nested too deeply
 local deep = {{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{
 
 --- case: making text costs as well
