@@ -128,7 +128,7 @@ static void skip_member(scan *s) {
   s->at += s->at < s->end && *s->at == ',';
 }
 
-static bool is(name key, const char *text) {
+static bool is_named(name key, const char *text) {
   return key.length == strlen(text) && strncasecmp(key.text, text, key.length) == 0;
 }
 
@@ -172,12 +172,12 @@ static pccl_kind kind_of_object(scan s) {
   s.at++;
   for (; next_member(&s, &key); skip_member(&s)) {
     name plain = without_number(key);
-    if (is(plain, "Flows") || is(plain, "Chunk paths")) {
+    if (is_named(plain, "Flows") || is_named(plain, "Chunk paths")) {
       return PCCL_KIND_TECCL;
     }
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
       pccl_kind kind = members[i].kind;
-      if (!is(key, members[i].name) || (members[i].second && ++seen[kind] < 2)) {
+      if (!is_named(key, members[i].name) || (members[i].second && ++seen[kind] < 2)) {
         continue;
       }
       bool typed = kind == PCCL_KIND_SCCL && !members[i].second;
@@ -194,7 +194,7 @@ static pccl_kind kind_of_list(scan s) {
   skip_blanks(&s);
   if (starts(&s, "{")) {
     for (s.at++; next_member(&s, &key); skip_member(&s)) {
-      if (is(key, "ph")) {
+      if (is_named(key, "ph")) {
         return PCCL_KIND_TRACE;
       }
     }

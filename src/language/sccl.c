@@ -63,10 +63,10 @@ static void seek_line(reader *r, const char *string) {
   r->text += found != NULL ? strlen(string) : 0;
 }
 
-/* A whole number from 0 to most. */
-static bool natural(const json_t *value, int64_t most, int32_t *number) {
+/* A whole number from 0 to max. */
+static bool natural(const json_t *value, int64_t max, int32_t *number) {
   json_int_t given = json_is_integer(value) ? json_integer_value(value) : -1;
-  if (given < 0 || given > most) {
+  if (given < 0 || given > max) {
     return false;
   }
   *number = (int32_t)given;

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "language/synth.h"
 
-enum { MOST_WORK = 1 << 30 }; /* sends x ranks */
+enum { MAX_WORK = 1 << 30 }; /* sends x ranks */
 
 typedef struct staged {
   const pccl_hop *hop;
@@ -51,8 +51,8 @@ static size_t common(const polyccl_leaf *a, size_t as, const polyccl_leaf *b, si
 typedef enum union_kind { UNION_NOTHING, UNION_COPY, UNION_REDUCE } union_kind;
 
 /* What makes the receiver's place the union of both. */
-static polyccl_result choose(builder *b, const pccl_hop *hop, const polyccl_ref *operand, const polyccl_ref *own,
-                             union_kind *kind) {
+static polyccl_result choose_union(builder *b, const pccl_hop *hop, const polyccl_ref *operand, const polyccl_ref *own,
+                                   union_kind *kind) {
   size_t ranks = (size_t)b->schedule->ranks, sent, there;
   int32_t twice = -1;
   PCCL_TRY(polyccl_program_origins(b->program, operand, 0, place_of(b, hop), b->sent, ranks, &sent));
@@ -68,11 +68,11 @@ static polyccl_result choose(builder *b, const pccl_hop *hop, const polyccl_ref 
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result apply(builder *b, const pccl_hop *hop, const polyccl_ref *operand) {
+static polyccl_result apply_union(builder *b, const pccl_hop *hop, const polyccl_ref *operand) {
   polyccl_ref own, made;
   union_kind kind = UNION_NOTHING;
   PCCL_TRY(ref_at(b, hop, hop->dst, &own));
-  PCCL_TRY(choose(b, hop, operand, &own, &kind));
+  PCCL_TRY(choose_union(b, hop, operand, &own, &kind));
   switch (kind) {
     case UNION_COPY:
       return polyccl_program_copy(b->program, operand, hop->dst, POLYCCL_INPUT, hop->chunk, POLYCCL_NO_HINTS,
@@ -92,10 +92,10 @@ static polyccl_result add_hop(builder *b, const pccl_hop *hop, size_t first) {
   const uint64_t *sends = pccl_map_get(&b->sources, source_key(hop, hop->dst));
   PCCL_TRY(ref_at(b, hop, hop->src, &operand));
   if (sends == NULL || *sends <= first) {
-    return apply(b, hop, &operand);
+    return apply_union(b, hop, &operand);
   }
   PCCL_TRY(ref_at(b, hop, hop->dst, &own));
-  PCCL_TRY(choose(b, hop, &operand, &own, &kind));
+  PCCL_TRY(choose_union(b, hop, &operand, &own, &kind));
   if (kind == UNION_NOTHING) {
     return POLYCCL_SUCCESS;
   }
@@ -120,14 +120,14 @@ static polyccl_result add_step(builder *b, size_t first, size_t last) {
     PCCL_TRY(add_hop(b, &hop[i], first));
   }
   for (size_t i = 0; i < b->waiting.len; i++) {
-    PCCL_TRY(apply(b, b->waiting.data[i].hop, &b->waiting.data[i].ref));
+    PCCL_TRY(apply_union(b, b->waiting.data[i].hop, &b->waiting.data[i].ref));
   }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result add_steps(builder *b) {
   const pccl_synth *s = b->schedule;
-  if (s->hop.len > MOST_WORK / (size_t)s->ranks) {
+  if (s->hop.len > MAX_WORK / (size_t)s->ranks) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu sends on %d ranks are too many", s->file, s->hop.len, s->ranks);
   }
   PCCL_TRY(polyccl_program_scratch(b->program, "stage", &b->stage));

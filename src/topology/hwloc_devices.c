@@ -69,7 +69,7 @@ double pccl_hwloc_link_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
 
 /* ---- finding them ---- */
 
-static polyccl_result note_device(pccl_hwloc *m, size_t obj, bool gpu) {
+static polyccl_result record_device(pccl_hwloc *m, size_t obj, bool gpu) {
   if (m->devices.len == MAX_DEVICES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d GPUs and NICs", MAX_DEVICES);
   }
@@ -111,12 +111,12 @@ polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m) {
     bool gpu = is_gpu(obj), nic = !gpu && is_rdma_nic(m, obj);
     rdma = rdma || (obj->type == PCCL_HWLOC_PCI && nic);
     if (obj->type == PCCL_HWLOC_PCI && (gpu || nic)) {
-      PCCL_TRY(note_device(m, i, gpu));
+      PCCL_TRY(record_device(m, i, gpu));
     }
   }
   for (size_t i = 0; i < m->objs.len && !rdma; i++) {
     if (m->objs.data[i].type == PCCL_HWLOC_PCI && m->objs.data[i].class_id == 0x0200) {
-      PCCL_TRY(note_device(m, i, false));
+      PCCL_TRY(record_device(m, i, false));
     }
   }
   sort_devices(m);

@@ -69,8 +69,8 @@ static void attach_device(pccl_hwloc *m, const pccl_hwloc_device *d, int32_t up,
   }
 }
 
-/* A bridge that branches is a switch; others are wires on the way. `rate`: the least on the way from `up`. */
-static void attach(pccl_hwloc *m, int32_t index, int32_t up, double rate) {
+/* A bridge that branches is a switch; others are wires on the way. `rate`: the lowest on the way from `up`. */
+static void attach_io(pccl_hwloc *m, int32_t index, int32_t up, double rate) {
   const pccl_hwloc_obj *obj = &m->objs.data[index];
   if (obj->device >= 0) {
     attach_device(m, &m->devices.data[obj->device], up, rate);
@@ -91,7 +91,7 @@ static void attach(pccl_hwloc *m, int32_t index, int32_t up, double rate) {
     rate = PCCL_MAX_BANDWIDTH;
   }
   for (int32_t child = obj->first_child; child >= 0 && branches > 0; child = m->objs.data[child].next) {
-    attach(m, child, up, rate);
+    attach_io(m, child, up, rate);
   }
 }
 
@@ -102,7 +102,7 @@ static void attach_all(pccl_hwloc *m) {
     bool io = obj->type == PCCL_HWLOC_BRIDGE || obj->type == PCCL_HWLOC_PCI;
     bool inside = obj->parent >= 0 && m->objs.data[obj->parent].type >= PCCL_HWLOC_BRIDGE;
     if (io && !inside) {
-      attach(m, (int32_t)i, pccl_hwloc_host_of(m, (int32_t)i), PCCL_MAX_BANDWIDTH);
+      attach_io(m, (int32_t)i, pccl_hwloc_host_of(m, (int32_t)i), PCCL_MAX_BANDWIDTH);
     }
   }
 }

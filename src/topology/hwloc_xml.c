@@ -27,7 +27,7 @@ typedef struct reader {
   polyccl_result result;
 } reader;
 
-static void stop(reader *r, polyccl_result result) {
+static void stop_parser(reader *r, polyccl_result result) {
   if (r->result == POLYCCL_SUCCESS) {
     r->result = pccl_prefix(result, "%s:%lu: ", r->file, XML_GetCurrentLineNumber(r->parser));
     XML_StopParser(r->parser, XML_FALSE);
@@ -41,7 +41,7 @@ static void refuse(reader *r, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  stop(r, pccl_fail(POLYCCL_ERROR_INVALID, "%s", message));
+  stop_parser(r, pccl_fail(POLYCCL_ERROR_INVALID, "%s", message));
 }
 
 static const char *attribute(const char **attributes, const char *name) {
@@ -149,7 +149,7 @@ static void start_object(reader *r, const char **attributes) {
   int32_t index = (int32_t)r->m.objs.len;
   bool kept = gp[0] == '\0' || pccl_map_put(&r->by_gp, gp_key(gp), (uint64_t)index, NULL) != NULL;
   if (!kept || !pccl_vec_push(&r->m.objs, obj)) {
-    stop(r, pccl_no_memory("a topology"));
+    stop_parser(r, pccl_no_memory("a topology"));
     return;
   }
   link_object(r, index);
@@ -193,13 +193,13 @@ static void read_index(reader *r, const char *word) {
   const char *number = strchr(word, ':') != NULL ? strchr(word, ':') + 1 : word;
   const uint64_t *obj = pccl_map_get(&r->by_gp, gp_key(number));
   if (!pccl_vec_push(&r->matrix->objs, obj != NULL ? (int32_t)*obj : -1)) {
-    stop(r, pccl_no_memory("a topology"));
+    stop_parser(r, pccl_no_memory("a topology"));
   }
 }
 
 static void read_value(reader *r, const char *word) {
   if (!pccl_vec_push(&r->matrix->values, strtoull(word, NULL, 10))) {
-    stop(r, pccl_no_memory("a topology"));
+    stop_parser(r, pccl_no_memory("a topology"));
   }
 }
 
@@ -213,7 +213,7 @@ static void end_text(reader *r) {
   pccl_text_free(&r->text);
   r->in_text = TEXT_NONE;
   if (failed) {
-    stop(r, pccl_no_memory("a topology"));
+    stop_parser(r, pccl_no_memory("a topology"));
   }
 }
 
@@ -282,7 +282,7 @@ static void XMLCALL start_doctype(void *user, const XML_Char *name, const XML_Ch
   }
 }
 
-static polyccl_result parse(reader *r, const char *text, size_t length) {
+static polyccl_result parse_xml(reader *r, const char *text, size_t length) {
   r->parser = XML_ParserCreate(NULL);
   if (r->parser == NULL) {
     return pccl_no_memory("a topology");
@@ -298,7 +298,7 @@ static polyccl_result parse(reader *r, const char *text, size_t length) {
   return r->result;
 }
 
-static polyccl_result build(reader *r, polyccl_topology **topology) {
+static polyccl_result build_machine(reader *r, polyccl_topology **topology) {
   const char *slash = strrchr(r->file, '/');
   pccl_builder builder;
   pccl_text source = {0};
@@ -324,10 +324,10 @@ polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size
                                         polyccl_topology **topology) {
   reader r = {.file = name, .m = {.nvswitch = -1}, .open = -1};
   polyccl_result result = length <= INT_MAX
-                              ? parse(&r, text, length)
+                              ? parse_xml(&r, text, length)
                               : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many", name, length);
   if (result == POLYCCL_SUCCESS) {
-    result = build(&r, topology);
+    result = build_machine(&r, topology);
   }
   for (int i = 0; i < PCCL_HWLOC_LINKS; i++) {
     pccl_vec_free(&r.m.matrix[i].objs);

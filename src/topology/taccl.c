@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "topology/machines.h"
 
-enum { MOST_GPUS = 1024 };
+enum { MAX_GPUS = 1024 };
 
 typedef struct reader {
   const char *file, *name;
@@ -20,7 +20,7 @@ typedef struct reader {
   double chunk;   /* bytes that the costs are for */
   double unit;    /* of the costs, in us */
   double latency; /* us, of a link in the machine */
-  int32_t machine, device[MOST_GPUS];
+  int32_t machine, device[MAX_GPUS];
 } reader;
 
 static polyccl_result wrong(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -35,19 +35,19 @@ static polyccl_result wrong(const reader *r, const char *format, ...) {
 
 /* ---- members ---- */
 
-static polyccl_result get_number(const reader *r, const char *name, double least, double *number) {
+static polyccl_result get_number(const reader *r, const char *name, double min, double *number) {
   const json_t *value = json_object_get(r->root, name);
   *number = json_number_value(value);
-  return json_is_number(value) && *number >= least && *number <= PCCL_MAX_LATENCY
+  return json_is_number(value) && *number >= min && *number <= PCCL_MAX_LATENCY
              ? POLYCCL_SUCCESS
-             : wrong(r, "\"%s\" must be a number within %g .. %g", name, least, PCCL_MAX_LATENCY);
+             : wrong(r, "\"%s\" must be a number within %g .. %g", name, min, PCCL_MAX_LATENCY);
 }
 
-static polyccl_result get_count(const reader *r, const char *name, int least, int *count) {
+static polyccl_result get_count(const reader *r, const char *name, int min, int *count) {
   const json_t *value = json_object_get(r->root, name);
   json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
-  if (number < least || number > MOST_GPUS) {
-    return wrong(r, "\"%s\" must be a whole number within %d .. %d", name, least, MOST_GPUS);
+  if (number < min || number > MAX_GPUS) {
+    return wrong(r, "\"%s\" must be a whole number within %d .. %d", name, min, MAX_GPUS);
   }
   *count = (int)number;
   return POLYCCL_SUCCESS;

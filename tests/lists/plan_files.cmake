@@ -8,7 +8,7 @@ if(TARGET polyccl_tool)
                                     ${PROJECT_SOURCE_DIR})
   add_test(NAME kinds_cli COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kinds_cli.sh $<TARGET_FILE:polyccl_tool>
                                   ${PROJECT_SOURCE_DIR})
-  set_tests_properties(kinds_cli PROPERTIES TIMEOUT 120)
+  set_tests_properties(kinds_cli PROPERTIES TIMEOUT 300)
 endif()
 
 # What executors of MSCCL XML make of written plans: a model of them, and the interpreter.
