@@ -302,8 +302,10 @@ static polyccl_result compile_job(void *context, size_t index) {
   if (s->instances != NULL) {
     params[common + own] = (polyccl_param){"instances", s->instances};
   }
-  pccl_program_args program = {
-      .path = s->program->path, .params = params, .count = common + own + (s->instances != NULL)};
+  pccl_program_args program = {.path = s->program->path,
+                               .params = params,
+                               .count = common + own + (s->instances != NULL),
+                               .accept = {pccl_accept_on, args->topology}};
   polyccl_compile_options how = {.schedule = args->schedule, .topology = args->topology, .bytes = args->sizes.max};
   how.policy = s->policy != NULL && strcmp(s->policy, "state") == 0 ? POLYCCL_POLICY_STATE : POLYCCL_POLICY_CONNECTION;
   polyccl_result result = pccl_plan_args_compile(&program, &how, &s->plan);

@@ -7,10 +7,13 @@
 
 #include <polyccl/language.h>
 
+#include "accept.h"
+
 typedef struct pccl_program_args {
   const char *path; /* NULL until one was given */
   polyccl_param *params;
   size_t count;
+  pccl_accept accept; /* what the subcommand can take */
 } pccl_program_args;
 
 /* Takes argv[*at] if it is "-p" (with the argument after it), "-pname=value" or, when no path was given yet, a path;

@@ -257,7 +257,7 @@ static polyccl_result load_program(run_args *args) {
     params[count++] = (polyccl_param){"ranks", args->ranks};
   }
   polyccl_program *program = NULL;
-  polyccl_result result = polyccl_program_load(args->program.path, params, count, &program);
+  polyccl_result result = pccl_program_load_for(args->program.path, params, count, &args->program.accept, &program);
   free(params);
   if (result == POLYCCL_SUCCESS) {
     result = compile_both(args, program);
@@ -324,10 +324,7 @@ static polyccl_result load(run_args *args) {
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if (args->run.plan[i] != NULL) {
       PCCL_TRY(adjust(args, args->run.plan[i]));
-      if (args->run.plan[i]->ranks > POLYCCL_MAX_LOCAL_RANKS) {
-        return pccl_fail(POLYCCL_ERROR_LIMIT, "%d ranks are more than one machine runs (%d)", args->run.plan[i]->ranks,
-                         POLYCCL_MAX_LOCAL_RANKS);
-      }
+      PCCL_TRY(pccl_accept_plan(&args->program.accept, args->run.plan[i]));
       PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
       if (args->code != NULL) {
         args->run.code[i] = args->code;
@@ -375,7 +372,8 @@ int pccl_tool_run(int argc, char **argv) {
     fputs(help, stdout);
     return PCCL_EXIT_OK;
   }
-  run_args args = {.run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
+  run_args args = {.program = {.accept = {pccl_accept_local, NULL}},
+                   .run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
                            .dtype = POLYCCL_FLOAT32,
                            .op = POLYCCL_SUM,
                            .check = true,

@@ -3,6 +3,7 @@
 #define PCCL_PLAN_XML_TARGET_H
 
 #include <polyccl/plan.h>
+#include <polyccl/program.h>
 
 typedef struct pccl_xml_target {
   const char *name;
@@ -23,6 +24,10 @@ const pccl_xml_target *pccl_xml_target_of(polyccl_format format);
 
 /* LIMIT or UNSUPPORTED: the message names the limit, the target and a remedy. */
 polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan);
+
+/* The same for what a program's declaration says already, before it is compiled to `order`. */
+polyccl_result pccl_xml_target_accepts(const pccl_xml_target *target, const polyccl_program_config *config,
+                                       polyccl_loop_order order);
 
 /* A wait that XML must spell out; one for an earlier step of the same thread block goes without saying. */
 bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait);
