@@ -11,7 +11,7 @@
 
 static int check(const pccl_program_args *args) {
   polyccl_program *program = NULL;
-  polyccl_result result = pccl_program_args_load("check", args->path, args->params, args->count, &program);
+  polyccl_result result = pccl_program_args_load("check", args->path, args->params, args->count, NULL, &program);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("check", result);
   }

@@ -285,8 +285,10 @@ static polyccl_result compile_job(void *context, size_t index) {
   if (s->instances != NULL) {
     params[common + own] = (polyccl_param){"instances", s->instances};
   }
-  pccl_program_args program = {
-      .path = s->program->path, .params = params, .count = common + own + (s->instances != NULL)};
+  pccl_program_args program = {.path = s->program->path,
+                               .params = params,
+                               .count = common + own + (s->instances != NULL),
+                               .accept = {pccl_accept_on, args->topology}};
   polyccl_compile_options how = {.size = sizeof(polyccl_compile_options),
                                  .schedule = args->schedule,
                                  .topology = args->topology,

@@ -120,10 +120,11 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
 /* A plan in another format, verified on the way. */
 static int convert(const compile_args *args) {
   polyccl_plan *plan = NULL;
+  pccl_accept_compile_context context = {args->format, &args->options};
+  pccl_accept accept = {pccl_accept_compile, &context};
   polyccl_result result = polyccl_plan_read(args->program.path, &plan);
-  if (result == POLYCCL_SUCCESS) {
-    result = polyccl_plan_verify(plan, NULL);
-  }
+  result = result == POLYCCL_SUCCESS ? pccl_accept_plan(&accept, plan) : result;
+  result = result == POLYCCL_SUCCESS ? polyccl_plan_verify(plan, NULL) : result;
   if (result != POLYCCL_SUCCESS) {
     polyccl_plan_destroy(plan);
     return pccl_tool_failed("compile", result);
@@ -134,38 +135,33 @@ static int convert(const compile_args *args) {
 }
 
 /* A plan to be compiled anew: the program that makes its moves. */
-static polyccl_result program_of_plan(const char *path, polyccl_program **program) {
+static polyccl_result program_of_plan(const char *path, const pccl_accept *accept, polyccl_program **program) {
   polyccl_plan *plan = NULL;
   PCCL_TRY(polyccl_plan_read(path, &plan));
-  polyccl_result result = polyccl_program_from_plan(plan, program);
+  polyccl_result result = pccl_accept_plan(accept, plan);
+  result = result == POLYCCL_SUCCESS ? polyccl_program_from_plan(plan, program) : result;
   polyccl_plan_destroy(plan);
   return result;
 }
 
 static int compile_program(const compile_args *args, const polyccl_program *program, double load) {
   polyccl_plan *plan = NULL;
-  polyccl_topology *topology = NULL;
   polyccl_compile_options options = args->options;
   polyccl_compile_times times;
   polyccl_result result = POLYCCL_SUCCESS;
   options.times = args->timings ? &times : NULL;
-  if (args->topology != NULL) {
-    result = polyccl_topology_open(args->topology, &topology);
-    options.topology = topology;
-  }
   int status = PCCL_EXIT_OK;
-  if (result == POLYCCL_SUCCESS && args->set) {
+  if (args->set) {
     uint64_t min = args->sizes.min > 0 ? args->sizes.min : 1 << 10;
     uint64_t max = args->sizes.min > 0 ? args->sizes.max : 1 << 30;
     options.times = NULL;
     status = pccl_compile_set(program, &options, min, max, args->output);
-  } else if (result == POLYCCL_SUCCESS) {
+  } else {
     result = polyccl_compile(program, &options, &plan);
   }
-  if (result == POLYCCL_SUCCESS && topology != NULL) {
-    pccl_tool_say_assumptions("compile", topology);
+  if (result == POLYCCL_SUCCESS && options.topology != NULL) {
+    pccl_tool_say_assumptions("compile", options.topology);
   }
-  polyccl_topology_destroy(topology);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }
@@ -180,7 +176,25 @@ static int compile_program(const compile_args *args, const polyccl_program *prog
   return status;
 }
 
-static int compile(const compile_args *args) {
+/* What neither the format nor the topology takes is refused before anything is made. */
+static int load_and_compile(const compile_args *args, bool is_plan) {
+  const pccl_program_args *given = &args->program;
+  pccl_accept_compile_context context = {args->format, &args->options};
+  pccl_accept accept = {pccl_accept_compile, &context};
+  double start = pccl_now_seconds();
+  polyccl_program *program = NULL;
+  polyccl_result result =
+      is_plan ? program_of_plan(given->path, &accept, &program)
+              : pccl_program_args_load("compile", given->path, given->params, given->count, &accept, &program);
+  if (result != POLYCCL_SUCCESS) {
+    return pccl_tool_failed("compile", result);
+  }
+  int status = compile_program(args, program, pccl_now_seconds() - start);
+  polyccl_program_destroy(program);
+  return status;
+}
+
+static int compile(compile_args *args) {
   bool is_plan;
   polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
   if (result != POLYCCL_SUCCESS) {
@@ -192,16 +206,16 @@ static int compile(const compile_args *args) {
   if (is_plan && !args->tuned) {
     return convert(args);
   }
-  double start = pccl_now_seconds();
-  polyccl_program *program = NULL;
-  result = is_plan ? program_of_plan(args->program.path, &program)
-                   : pccl_program_args_load("compile", args->program.path, args->program.params, args->program.count,
-                                            &program);
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_tool_failed("compile", result);
+  polyccl_topology *topology = NULL;
+  if (args->topology != NULL) {
+    result = polyccl_topology_open(args->topology, &topology);
+    if (result != POLYCCL_SUCCESS) {
+      return pccl_tool_failed("compile", result);
+    }
   }
-  int status = compile_program(args, program, pccl_now_seconds() - start);
-  polyccl_program_destroy(program);
+  args->options.topology = topology;
+  int status = load_and_compile(args, is_plan);
+  polyccl_topology_destroy(topology);
   return status;
 }
 

@@ -6,7 +6,7 @@
 static polyccl_result compile(const char *tool, const pccl_program_args *args, const polyccl_compile_options *options,
                               polyccl_plan **plan) {
   polyccl_program *program = NULL;
-  PCCL_TRY(pccl_program_args_load(tool, args->path, args->params, args->count, &program));
+  PCCL_TRY(pccl_program_args_load(tool, args->path, args->params, args->count, &args->accept, &program));
   polyccl_result result = polyccl_compile(program, options, plan);
   polyccl_program_destroy(program);
   return result;
@@ -32,7 +32,8 @@ polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args 
   }
   polyccl_plan *read = NULL;
   PCCL_TRY(polyccl_plan_read(args->path, &read));
-  polyccl_result result = polyccl_plan_verify(read, NULL);
+  polyccl_result result = pccl_accept_plan(&args->accept, read);
+  result = result == POLYCCL_SUCCESS ? polyccl_plan_verify(read, NULL) : result;
   if (result != POLYCCL_SUCCESS) {
     polyccl_plan_destroy(read);
     return pccl_prefix(result, "%s: ", args->path);

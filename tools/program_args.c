@@ -37,9 +37,9 @@ static void begin_watch(const char *tool, const char *path) {
 }
 
 polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
-                                      polyccl_program **program) {
+                                      const pccl_accept *accept, polyccl_program **program) {
   begin_watch(tool, path);
-  polyccl_result result = polyccl_program_load(path, params, count, program);
+  polyccl_result result = pccl_program_load_for(path, params, count, accept, program);
   pccl_watchdog_end();
   return result;
 }

@@ -7,12 +7,14 @@
 
 #include <polyccl/language.h>
 
+#include "accept.h"
 #include "option.h"
 
 typedef struct pccl_program_args {
   const char *path; /* NULL until one was given */
   polyccl_param *params;
   size_t count;
+  pccl_accept accept; /* what the subcommand can take */
 } pccl_program_args;
 
 /* The rows of a subcommand's table (option.h) for its member `program` in ARGS. */
@@ -24,9 +26,10 @@ typedef struct pccl_program_args {
 /* "name=value"; false: it is not. */
 bool pccl_program_args_add(pccl_program_args *args, const char *text);
 /* polyccl_program_load() and polyccl_program_params() for the subcommand `tool`, which ends with exit status 2 should
- * the program pass every bound of its sandbox. */
+ * the program pass every bound of its sandbox. `accept` (NULL: anything) is asked as soon as the program is declared.
+ */
 polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
-                                      polyccl_program **program);
+                                      const pccl_accept *accept, polyccl_program **program);
 polyccl_result pccl_program_args_params(const char *tool, const char *path, const polyccl_param *params, size_t count,
                                         polyccl_param_info **infos, size_t *info_count);
 void pccl_program_args_free(pccl_program_args *args);

@@ -229,7 +229,8 @@ static polyccl_result load_program(run_args *args) {
     params[count++] = (polyccl_param){"ranks", ranks};
   }
   polyccl_program *program = NULL;
-  polyccl_result result = pccl_program_args_load("run", args->program.path, params, count, &program);
+  polyccl_result result =
+      pccl_program_args_load("run", args->program.path, params, count, &args->program.accept, &program);
   free(params);
   if (result == POLYCCL_SUCCESS) {
     result = compile_both(args, program);
@@ -294,10 +295,7 @@ static polyccl_result load(run_args *args) {
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if (args->run.plan[i] != NULL) {
       PCCL_TRY(adjust(args, args->run.plan[i]));
-      if (args->run.plan[i]->ranks > POLYCCL_MAX_LOCAL_RANKS) {
-        return pccl_fail(POLYCCL_ERROR_LIMIT, "%d ranks are more than one machine runs (%d)", args->run.plan[i]->ranks,
-                         POLYCCL_MAX_LOCAL_RANKS);
-      }
+      PCCL_TRY(pccl_accept_plan(&args->program.accept, args->run.plan[i]));
       PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
       if (args->code != NULL) {
         args->run.code[i] = args->code;
@@ -342,6 +340,7 @@ static int run(run_args *args) {
 
 int pccl_tool_run(int argc, char **argv) {
   run_args args = {.check = 1,
+                   .program = {.accept = {pccl_accept_local, NULL}},
                    .run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
                            .dtype = POLYCCL_FLOAT32,
                            .op = POLYCCL_SUM,

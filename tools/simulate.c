@@ -167,7 +167,9 @@ static int simulate(const simulate_args *args) {
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_topology_open(args->topology, &topology);
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_plan_args_load("simulate", &args->program, &plan);
+    pccl_program_args program = args->program;
+    program.accept = (pccl_accept){pccl_accept_on, topology};
+    result = pccl_plan_args_load("simulate", &program, &plan);
   }
   if (result == POLYCCL_SUCCESS) {
     result = adjust(args, plan);

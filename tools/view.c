@@ -6,6 +6,7 @@
 #include <polyccl/topology.h>
 #include <polyccl/trace.h>
 
+#include "base/error.h"
 #include "option.h"
 #include "output.h"
 #include "plan_args.h"
@@ -29,6 +30,7 @@ typedef struct view_args {
 
 typedef struct viewed {
   polyccl_plan *plan;
+  polyccl_topology *topology;
   polyccl_trace *simulated, *measured;
   pccl_fact facts[MOST_FACTS];
   size_t fact_count;
@@ -118,10 +120,29 @@ static void add_plan_facts(viewed *v, const polyccl_plan *plan) {
   add_fact(v, "steps", "%zu", plan->steps);
 }
 
+typedef struct accept_view_context {
+  const view_args *args;
+  const polyccl_topology *topology;
+} accept_view_context;
+
+static polyccl_result accept_view(const void *context, const polyccl_program_config *config) {
+  const accept_view_context *c = context;
+  if (c->args->rank >= config->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, not %d", config->ranks - 1, c->args->rank);
+  }
+  return pccl_accept_on(c->topology, config);
+}
+
 static int load(const view_args *args, viewed *v) {
   polyccl_result result = POLYCCL_SUCCESS;
-  if (args->program.path != NULL) {
-    result = pccl_plan_args_load("view", &args->program, &v->plan);
+  if (args->topology != NULL && args->chunk < 0) {
+    result = polyccl_topology_open(args->topology, &v->topology);
+  }
+  if (result == POLYCCL_SUCCESS && args->program.path != NULL) {
+    pccl_program_args program = args->program;
+    accept_view_context context = {args, v->topology};
+    program.accept = (pccl_accept){accept_view, &context};
+    result = pccl_plan_args_load("view", &program, &v->plan);
     if (result == POLYCCL_SUCCESS) {
       add_plan_facts(v, v->plan);
     }
@@ -160,14 +181,9 @@ static polyccl_result simulate_on(const view_args *args, const polyccl_topology 
 }
 
 static int simulate(const view_args *args, viewed *v) {
-  polyccl_topology *topology = NULL;
-  polyccl_result result = polyccl_topology_open(args->topology, &topology);
+  polyccl_result result = simulate_on(args, v->topology, v);
   if (result == POLYCCL_SUCCESS) {
-    result = simulate_on(args, topology, v);
-    if (result == POLYCCL_SUCCESS) {
-      pccl_tool_say_assumptions("view", topology);
-    }
-    polyccl_topology_destroy(topology);
+    pccl_tool_say_assumptions("view", v->topology);
   }
   return result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("view", result);
 }
@@ -246,6 +262,7 @@ int pccl_tool_view(int argc, char **argv) {
     status = write_all(&args, &v);
   }
   polyccl_plan_destroy(v.plan);
+  polyccl_topology_destroy(v.topology);
   polyccl_trace_destroy(v.simulated);
   polyccl_trace_destroy(v.measured);
   pccl_program_args_free(&args.program);

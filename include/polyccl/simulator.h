@@ -129,6 +129,8 @@ POLYCCL_API polyccl_result polyccl_simulate(const polyccl_plan *plan, const poly
 POLYCCL_API void polyccl_simulation_destroy(polyccl_simulation *simulation); /* NULL is fine */
 
 #define POLYCCL_SIM_MAX_MEMORY ((size_t)4 << 30)
+/* More step executions (steps times micro-batches) are LIMIT. */
+#define POLYCCL_SIM_MAX_EXECUTIONS ((uint64_t)1 << 31)
 
 /* algorithm bandwidth x factor = bus bandwidth; `ranks` >= 1. */
 POLYCCL_API double polyccl_bus_factor(polyccl_collective collective, int ranks);

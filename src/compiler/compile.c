@@ -70,9 +70,6 @@ polyccl_result pccl_connection_passes(pccl_ir *ir, const polyccl_compile_options
 
 static polyccl_result run_passes(pccl_ir *ir, const polyccl_compile_options *options) {
   double at = pccl_now_seconds();
-  if (options->policy == POLYCCL_POLICY_STATE) {
-    PCCL_TRY(pccl_state_check(ir, options));
-  }
   if (options->policy == POLYCCL_POLICY_STATE && options->schedule == POLYCCL_SCHEDULE_BEST) {
     PCCL_TRY(pccl_state_search(ir, options));
     PCCL_LAP(ir, &at, schedule);
@@ -105,6 +102,10 @@ static polyccl_result compile(const polyccl_program *program, const polyccl_comp
                               polyccl_plan **plan) {
   polyccl_plan *made = NULL;
   double at = pccl_now_seconds();
+  if (options->policy == POLYCCL_POLICY_STATE) {
+    PCCL_TRY(pccl_state_check(ir, options));
+  }
+  PCCL_TRY(pccl_refine_check(ir, options->placement));
   if (!options->no_verify) {
     PCCL_TRY(polyccl_program_check(program, NULL));
     PCCL_LAP(ir, &at, check);

@@ -100,6 +100,8 @@ int32_t pccl_ir_part_of_chunk(const pccl_ir *ir, int32_t chunks, int32_t chunk, 
 
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node);
 
+/* LIMIT or INVALID for what refine will refuse; costs nothing. */
+polyccl_result pccl_refine_check(const pccl_ir *ir, polyccl_placement placement);
 polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement);
 polyccl_result pccl_pass_lower(pccl_ir *ir);
 polyccl_result pccl_pass_fuse(pccl_ir *ir);

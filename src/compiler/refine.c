@@ -385,24 +385,31 @@ static polyccl_result check_slots(const pccl_ir *ir) {
                          ir->instances, (long long)chunks, (long long)(chunks * ir->refine), MOST_SLOTS);
 }
 
-polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
+polyccl_result pccl_refine_check(const pccl_ir *ir, polyccl_placement placement) {
   const polyccl_program *program = ir->program;
-  refiner r = {.ir = ir, .program = program, .refine = ir->refine, .instances = ir->instances};
-  ir->lanes = 1;
   int64_t most = program->input > program->output ? program->input : program->output;
-  if (most * r.refine > POLYCCL_MAX_CHUNKS) {
+  if (most * ir->refine > POLYCCL_MAX_CHUNKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d instances cut the buffers into %lld chunks (at most %d)",
-                     program->name, r.instances, (long long)(most * r.refine), POLYCCL_MAX_CHUNKS);
+                     program->name, ir->instances, (long long)(most * ir->refine), POLYCCL_MAX_CHUNKS);
   }
   polyccl_location nowhere = {program->name, 0};
-  PCCL_TRY(pccl_program_check_amount(program, NULL, r.instances, r.refine, nowhere));
+  PCCL_TRY(pccl_program_check_amount(program, NULL, ir->instances, ir->refine, nowhere));
   PCCL_TRY(check_slots(ir));
+  pccl_collective_spec spec = ir->spec;
+  spec.chunks *= ir->refine;
+  spec.chunks_out *= ir->refine;
+  spec.inplace = placement == POLYCCL_AS_WRITTEN ? spec.inplace : placement == POLYCCL_IN_PLACE;
+  return placement == POLYCCL_AS_WRITTEN ? POLYCCL_SUCCESS : pccl_collective_validate(&spec);
+}
+
+polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
+  const polyccl_program *program = ir->program;
+  PCCL_TRY(pccl_refine_check(ir, placement));
+  refiner r = {.ir = ir, .program = program, .refine = ir->refine, .instances = ir->instances};
+  ir->lanes = 1;
   ir->spec.chunks *= r.refine;
   ir->spec.chunks_out *= r.refine;
-  if (placement != POLYCCL_AS_WRITTEN) {
-    ir->spec.inplace = placement == POLYCCL_IN_PLACE;
-    PCCL_TRY(pccl_collective_validate(&ir->spec));
-  }
+  ir->spec.inplace = placement == POLYCCL_AS_WRITTEN ? ir->spec.inplace : placement == POLYCCL_IN_PLACE;
   r.rename = !ir->spec.inplace && must_rename(&r);
   polyccl_result result = refine_all(&r);
   for (int rank = 0; r.touched != NULL && rank < program->config.ranks; rank++) {

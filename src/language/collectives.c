@@ -191,6 +191,7 @@ static int declare(lua_State *lua) {
     return pccl_lua_fail(lua, "custom: post is missing: a function(rank, chunk) that says what must be there");
   }
   config.name = config.name != NULL ? config.name : loader->name;
+  pccl_lua_check(lua, pccl_accept_program(loader->accept, &config), false);
   account_for(lua, &config);
   polyccl_program *program = NULL;
   pccl_lua_check(lua, polyccl_program_create(&config, &program), false);

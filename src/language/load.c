@@ -152,7 +152,12 @@ static void give(pccl_loader *loader, polyccl_program **program) {
 
 polyccl_result polyccl_program_load(const char *path, const polyccl_param *params, size_t count,
                                     polyccl_program **program) {
-  pccl_loader loader = {.given = params, .given_count = count};
+  return pccl_program_load_for(path, params, count, NULL, program);
+}
+
+polyccl_result pccl_program_load_for(const char *path, const polyccl_param *params, size_t count,
+                                     const pccl_accept *accept, polyccl_program **program) {
+  pccl_loader loader = {.given = params, .given_count = count, .accept = accept};
   polyccl_result result = run_file(&loader, path);
   if (result == POLYCCL_SUCCESS) {
     give(&loader, program);

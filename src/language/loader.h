@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "language/sandbox.h"
 #include "language/text.h"
+#include "program/program.h"
 
 typedef struct pccl_param_entry {
   char *name, *value, *preset, *help;
@@ -16,6 +17,7 @@ typedef struct pccl_loader {
   pccl_sandbox box; /* first: a sandbox of this kind is a loader */
   const polyccl_param *given;
   size_t given_count;
+  const pccl_accept *accept;        /* NULL: any program */
   PCCL_VEC(pccl_param_entry) asked; /* by param(), in that order */
   polyccl_program *program;         /* NULL until the collective is declared */
   char declared[PCCL_SANDBOX_PATH]; /* where that was, "file:line" */
@@ -29,6 +31,10 @@ typedef struct pccl_loader {
 } pccl_loader;
 
 static inline pccl_loader *pccl_loader_of(lua_State *lua) { return (pccl_loader *)pccl_sandbox_of(lua); }
+
+/* polyccl_program_load() of what `accept` takes (NULL: all). */
+polyccl_result pccl_program_load_for(const char *path, const polyccl_param *params, size_t count,
+                                     const pccl_accept *accept, polyccl_program **program);
 
 /* Adds globals to a fresh state, one file each. */
 void pccl_open_params(lua_State *lua);      /* param */

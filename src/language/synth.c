@@ -255,6 +255,7 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
                      s->chunks, s->ranks, POLYCCL_MAX_CHUNKS);
   }
   sort_hops(s);
+  PCCL_TRY(pccl_accept_program(loader->accept, &config));
   PCCL_TRY(polyccl_program_create(&config, &loader->program));
   builder b = {.schedule = s, .program = loader->program, .collective = config.collective};
   polyccl_result result = add_all(&b);

@@ -336,3 +336,22 @@ polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polycc
   free(peers);
   return result;
 }
+
+polyccl_result pccl_xml_target_accepts(const pccl_xml_target *target, const polyccl_program_config *config,
+                                       polyccl_loop_order order) {
+  polyccl_plan head = {.name = (char *)(uintptr_t)config->name,
+                       .collective = config->collective,
+                       .ranks = config->ranks,
+                       .chunks = config->chunks,
+                       .chunks_out = config->chunks_out,
+                       .protocol = config->protocol,
+                       .order = order};
+  PCCL_TRY(pccl_xml_target_check_kind(target, &head));
+  int64_t parts = config->instances > 0 ? config->instances : 1;
+  polyccl_plan_rank rank = {0};
+  polyccl_plan_shape(&head, 0, &rank.input, &rank.output);
+  int64_t most = (rank.input > rank.output ? rank.input : rank.output) * parts;
+  return most <= target->chunks ? POLYCCL_SUCCESS
+                                : over(&(place){target, &head, 0, 0}, "chunks in a buffer", most, target->chunks,
+                                       "compile with fewer instances or chunks");
+}

@@ -3,6 +3,7 @@
 #define PCCL_PLAN_XML_TARGET_H
 
 #include <polyccl/plan.h>
+#include <polyccl/program.h>
 
 typedef struct pccl_xml_target {
   const char *word; /* `compile --format`, `verify --target` */
@@ -39,6 +40,10 @@ polyccl_result pccl_xml_check_waits(const polyccl_plan *plan, int32_t t, int32_t
 /* The chunks that count as a call's count there: all of the larger buffer where the executor multiplies the count of
  * the call by the ranks (allgather, reduce_scatter, alltoall), one block of it where it does not. */
 int32_t pccl_xml_chunks_per_loop(const polyccl_plan *plan);
+
+/* The same for what a program's declaration says already, before it is compiled to `order`. */
+polyccl_result pccl_xml_target_accepts(const pccl_xml_target *target, const polyccl_program_config *config,
+                                       polyccl_loop_order order);
 
 /* A wait that XML must spell out; one for an earlier step of the same thread block goes without saying. */
 bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait);

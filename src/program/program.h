@@ -18,6 +18,17 @@ enum {
   PCCL_MAX_MOVED = 1 << 26,     /* chunks that operations move, after replication */
 };
 
+/* What comes after the program can take: asked as soon as it is declared, before any of its operations is made. The
+ * result is the error of the declaration. check NULL: everything. */
+typedef struct pccl_accept {
+  polyccl_result (*check)(const void *context, const polyccl_program_config *config);
+  const void *context;
+} pccl_accept;
+
+static inline polyccl_result pccl_accept_program(const pccl_accept *accept, const polyccl_program_config *config) {
+  return accept != NULL && accept->check != NULL ? accept->check(accept->context, config) : POLYCCL_SUCCESS;
+}
+
 typedef struct pccl_place {
   int32_t rank, buffer, index;
 } pccl_place;

@@ -25,9 +25,6 @@ static double tile_bytes(const polyccl_device_model *device, int32_t protocol, d
   return tile;
 }
 
-/* Some 10^7 are simulated in a second: this bounds a simulation to minutes. */
-static const uint64_t max_executions = (uint64_t)1 << 32;
-
 static polyccl_result default_batches(const sim *s, double chunk, int32_t *batches) {
   const polyccl_plan *plan = s->plan;
   double most = 1;
@@ -89,10 +86,12 @@ static polyccl_result resolve_options(sim *s) {
   for (size_t t = 0; t < plan->tbs; t++) {
     s->executions += (uint64_t)plan->tb[t].steps * (uint64_t)s->batches;
   }
-  if (s->executions > max_executions) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%d micro-batches of %zu steps are %llu step executions, more than the simulator's %llu",
-                     s->batches, plan->steps, (unsigned long long)s->executions, (unsigned long long)max_executions);
+  if (s->executions > POLYCCL_SIM_MAX_EXECUTIONS) {
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "%zu steps of %d micro-batches are %llu step executions, more than are simulated (%llu): use fewer "
+        "micro-batches or a smaller size",
+        plan->steps, s->batches, (unsigned long long)s->executions, (unsigned long long)POLYCCL_SIM_MAX_EXECUTIONS);
   }
   s->tracing = o->keep != 0;
   if (isnan(o->tolerance) || isnan(o->contention)) {

@@ -484,7 +484,7 @@ static void bad_input_is_refused(void **state) {
   assert_fails(plan, t, options, POLYCCL_ERROR_INVALID, "protocol 17");
   options = of_bytes(UINT64_MAX, 0);
   assert_fails(plan, t, options, POLYCCL_ERROR_LIMIT, "micro-batches");
-  options = of_bytes(1, INT32_MAX);
+  options = of_bytes(1, 1 << 29);
   assert_fails(plan, t, options, POLYCCL_ERROR_LIMIT, "memory");
   plan->step[1].recv = 5;
   assert_fails(plan, t, of_bytes(1, 1), POLYCCL_ERROR_INVALID, "connection does not exist");
