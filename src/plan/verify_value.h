@@ -1,6 +1,6 @@
 /* Symbolic values: a leaf, or the sum of two values. Equal sums have equal numbers (hash-consing; the operands of a sum
  * are unordered), so two chunks have the same number exactly when they are the same reduction tree, that is, hold the
- * same bits (up to the bits of a NaN) for any commutative reduction. */
+ * same bits for any commutative reduction. All are (docs/plan.md, Steps), on NaNs and zeros, too. */
 #ifndef PCCL_PLAN_VERIFY_VALUE_H
 #define PCCL_PLAN_VERIFY_VALUE_H
 
