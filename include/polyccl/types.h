@@ -46,7 +46,9 @@ typedef enum polyccl_dtype {
   POLYCCL_DTYPE_COUNT
 } polyccl_dtype;
 
-/* AVG: the sum divided by the number of ranks; integers truncate towards zero. */
+/* MIN, MAX: -0 is below +0. Floating-point operations make every NaN the quiet one without sign and payload. AVG: the
+ * mean over the ranks, finite where all numbers are (the error is bounded in docs/executor.md); of integers, the sum,
+ * which wraps, divided by the number of ranks and truncated towards zero. */
 typedef enum polyccl_redop {
   POLYCCL_SUM = 0,
   POLYCCL_PROD,

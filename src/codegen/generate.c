@@ -5,8 +5,10 @@
 #include <polyccl/codegen.h>
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "codegen/portable.h"
+#include "plan/contributions.h"
 #include "plan/plan.h"
 
 typedef struct generator {
@@ -15,6 +17,14 @@ typedef struct generator {
   FILE *to;
   uint32_t written; /* set of pccl_portable_files */
   int32_t *end;     /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
+  bool averages;
+  pccl_contributions contributions;
+  struct addends {
+    size_t first;
+    bool alike;           /* one entry for all chunks */
+  } * addends;            /* [steps] in the table */
+  PCCL_VEC(size_t) table; /* places in the contributions */
+  pccl_map known;
 } generator;
 
 static const char *const op_names[POLYCCL_STEP_OP_COUNT] = {
@@ -58,6 +68,81 @@ static void write_portable(generator *g, const char *name) {
   }
 }
 
+/* ---- what averages need to know ---- */
+
+/* Few pairs of numbers are different: a step whose chunks are alike refers to the one entry of its pair. */
+static polyccl_result put_alike(generator *g, size_t i, size_t *first) {
+  uint64_t key = (uint64_t)g->contributions.a[i] << 32 | g->contributions.b[i];
+  bool is_new;
+  uint64_t *place = pccl_map_put(&g->known, key, g->table.len, &is_new);
+  if (place == NULL || (is_new && !pccl_vec_push(&g->table, i))) {
+    return pccl_no_memory("generated source");
+  }
+  *first = *place;
+  return POLYCCL_SUCCESS;
+}
+
+static bool chunks_alike(const pccl_contributions *c, size_t step) {
+  for (size_t i = c->first[step]; i < c->first[step + 1]; i++) {
+    if (c->a[i] != c->a[c->first[step]] || c->b[i] != c->b[c->first[step]]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static polyccl_result list_addends(generator *g) {
+  const polyccl_plan *plan = g->plan;
+  const pccl_contributions *c = &g->contributions;
+  g->averages = pccl_collective_reduces(plan->collective) && plan->collective != POLYCCL_CUSTOM;
+  if (!g->averages) {
+    return POLYCCL_SUCCESS;
+  }
+  PCCL_TRY(pccl_contributions_find(plan, &g->contributions));
+  g->addends = pccl_array(plan->steps, sizeof *g->addends);
+  if (g->addends == NULL) {
+    return pccl_no_memory("generated source");
+  }
+  for (size_t s = 0; s < plan->steps; s++) {
+    bool alike = chunks_alike(c, s);
+    g->addends[s] = (struct addends){.first = g->table.len, .alike = alike};
+    if (alike && c->first[s] < c->first[s + 1]) {
+      PCCL_TRY(put_alike(g, c->first[s], &g->addends[s].first));
+    }
+    for (size_t i = c->first[s]; !alike && i < c->first[s + 1]; i++) {
+      if (!pccl_vec_push(&g->table, i)) {
+        return pccl_no_memory("generated source");
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static void write_addends_table(const generator *g) {
+  const pccl_contributions *c = &g->contributions;
+  if (g->table.len == 0) {
+    return;
+  }
+  fputs("\n/* For averages: how many contributions the operands of reductions hold, whether they are all. */\n", g->to);
+  fprintf(g->to, "static %sconst uint64_t pccl_k_addends[] = {", g->target == POLYCCL_TARGET_C ? "" : "__device__ ");
+  for (size_t i = 0; i < g->table.len; i++) {
+    size_t at = g->table.data[i];
+    fprintf(g->to, "%s\n  PCCL_K_ADDENDS(%u, %u, %d)", i > 0 ? "," : "", c->a[at], c->b[at],
+            pccl_contributions_complete(g->plan, c, at));
+  }
+  fputs("};\n", g->to);
+}
+
+/* The step's addends in the table: the first, and whether each chunk has its own. */
+static void write_addends(const generator *g, const polyccl_step *step) {
+  if (!g->averages || !pccl_ops[step->op].reduces) {
+    fputs("NULL, 0", g->to);
+    return;
+  }
+  const struct addends *addends = &g->addends[step - g->plan->step];
+  fprintf(g->to, "pccl_k_addends + %zu, %d", addends->first, !addends->alike);
+}
+
 /* ---- thread blocks ---- */
 
 static void write_waits(const generator *g, const polyccl_step *step, int32_t rank) {
@@ -79,9 +164,11 @@ static void write_step(const generator *g, const polyccl_step *step, int32_t ran
   const char *slash = at.file != NULL ? strrchr(at.file, '/') : NULL;
   fprintf(g->to, "    PCCL_K_STEP(%d, ", number + 1);
   write_waits(g, step, rank);
-  fprintf(g->to, ", %s, %d, %d, %d, %d, %d, %d, %d)", op_names[step->op],
+  fprintf(g->to, ", %s, %d, %d, %d, %d, %d, %d, %d, ", op_names[step->op],
           step->recv >= 0 ? g->end[2 * step->recv + 1] : -1, step->send >= 0 ? g->end[2 * step->send] : -1,
           step->src_buf, step->src, step->dst_buf, step->dst, step->op == POLYCCL_STEP_NOP ? 0 : step->count);
+  write_addends(g, step);
+  fputc(')', g->to);
   if (at.line > 0) {
     fputs(" /* ", g->to);
     for (const char *c = slash != NULL ? slash + 1 : at.file != NULL ? at.file : ""; *c != '\0'; c++) {
@@ -191,6 +278,7 @@ static void write_all(generator *g) {
           protocol_names[plan->protocol]);
   write_prologue(g);
   write_portable(g, g->target == POLYCCL_TARGET_C ? "moves.h" : "tables.h");
+  write_addends_table(g);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
       write_block(g, rank, tb);
@@ -226,11 +314,18 @@ polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target ta
   generator g = {.plan = plan, .target = target, .to = to};
   polyccl_result result = number_ends(&g);
   if (result == POLYCCL_SUCCESS) {
+    result = list_addends(&g);
+  }
+  if (result == POLYCCL_SUCCESS) {
     write_all(&g);
     if (fflush(to) != 0 || ferror(to) != 0) {
       result = pccl_fail_errno("cannot write the generated source");
     }
   }
   free(g.end);
+  free(g.addends);
+  pccl_contributions_free(&g.contributions);
+  pccl_vec_free(&g.table);
+  pccl_map_free(&g.known);
   return result;
 }

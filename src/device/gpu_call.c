@@ -1,4 +1,4 @@
-/* A call: geometry, launch, watchdog, averages. */
+/* A call: geometry, launch, watchdog. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 #include "device/gpu_parts.h"
 #include "plan/plan.h"
 
-enum { DIVIDE_BLOCKS = 32, MERCY_SECONDS = 5 };
+enum { MERCY_SECONDS = 5 };
 static const uint64_t wipe_every = (uint64_t)1 << 30;
 
 /* ---- geometry ---- */
@@ -204,28 +204,6 @@ static polyccl_result wait_for_end(pccl_gpu *g) {
                           g->plan->name, seconds + MERCY_SECONDS);
 }
 
-/* ---- averages ---- */
-
-static polyccl_result divide(pccl_gpu *g, const pccl_gpu_call_args *a) {
-  const polyccl_plan *plan = g->plan;
-  if (!g->reduces || a->op != POLYCCL_AVG) {
-    return POLYCCL_SUCCESS;
-  }
-  for (int r = 0; r < g->ranks; r++) {
-    int rank = g->first + r;
-    if (plan->collective == POLYCCL_REDUCE && plan->root != rank) {
-      continue;
-    }
-    g->work[1 + r] = (pccl_k_work){.at = a->output[rank],
-                                   .n = (uint64_t)(plan->rank[rank].output / plan->chunks) * a->count,
-                                   .dtype = (uint32_t)a->dtype,
-                                   .ranks = (uint32_t)plan->ranks};
-    PCCL_TRY(g->driver->write(g->device, &g->works[1 + r], &g->work[1 + r], sizeof *g->work));
-    PCCL_TRY(g->driver->launch(g->device, g->divide, DIVIDE_BLOCKS, g->options.threads, &g->works[1 + r], false));
-  }
-  return wait_for_end(g);
-}
-
 polyccl_result pccl_gpu_call(pccl_gpu *g, const pccl_gpu_call_args *a) {
   if (g->broken) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "an earlier call of plan \"%s\" failed", g->plan->name);
@@ -237,7 +215,7 @@ polyccl_result pccl_gpu_call(pccl_gpu *g, const pccl_gpu_call_args *a) {
   int repeats = a->repeats > 0 ? a->repeats : 1;
   PCCL_TRY(fill_calls(g, a));
   PCCL_TRY(wipe_flags(g, g->call[0].batches, repeats));
-  PCCL_TRY(g->driver->write(g->device, g->works, g->work, sizeof *g->work));
+  PCCL_TRY(g->driver->write(g->device, g->works, &g->work, sizeof g->work));
   PCCL_TRY(g->driver->mark(g->device, 0));
   for (int i = 0; i < repeats; i++) {
     PCCL_TRY(g->driver->zero(g->device, g->blocks, (size_t)g->tbs * sizeof *g->blocks));
@@ -248,5 +226,5 @@ polyccl_result pccl_gpu_call(pccl_gpu *g, const pccl_gpu_call_args *a) {
   if (a->seconds != NULL) {
     PCCL_TRY(g->driver->between(g->device, a->seconds));
   }
-  return divide(g, a);
+  return POLYCCL_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "base/vec.h"
 #include "device/gpu_parts.h"
+#include "plan/contributions.h"
 #include "plan/plan.h"
 
 /* CUDA shares memory with other processes in blocks of 2 MiB: ours then holds nothing else. */
@@ -38,8 +39,8 @@ void pccl_gpu_close(pccl_gpu *g) {
       driver->detach(g->device, g->arena[p]);
     }
   }
-  void *const memory[] = {g->ends,         g->blocks,      g->calls,       g->places, g->works,
-                          g->table_blocks, g->table_steps, g->table_waits, g->scratch};
+  void *const memory[] = {g->ends,         g->blocks,      g->calls,       g->places,        g->works,
+                          g->table_blocks, g->table_steps, g->table_waits, g->table_addends, g->scratch};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
     driver->release(g->device, memory[i]);
   }
@@ -48,7 +49,6 @@ void pccl_gpu_close(pccl_gpu *g) {
   free(g->arena);
   free(g->messages);
   free(g->call);
-  free(g->work);
   free(g);
 }
 
@@ -107,8 +107,7 @@ static polyccl_result load_code(pccl_gpu *g) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: made from another plan than \"%s\"; build it again", image,
                      g->plan->name);
   }
-  PCCL_TRY(g->driver->function(g->module, "pccl_k_kernel", &g->kernel));
-  return g->driver->function(g->module, "pccl_k_divide", &g->divide);
+  return g->driver->function(g->module, "pccl_k_kernel", &g->kernel);
 }
 
 static polyccl_result check_fits(pccl_gpu *g) {
@@ -265,8 +264,8 @@ static void fill_step(const polyccl_step *from, const int32_t *number, pccl_k_st
 }
 
 /* The interpreter's tables: of the whole plan, so that numbers stay the plan's. */
-static void fill_tables(const pccl_gpu *g, int32_t *number, int32_t *next, pccl_k_table_block *block, pccl_k_step *step,
-                        pccl_k_table_wait *wait) {
+static void fill_tables(const pccl_gpu *g, const pccl_contributions *c, int32_t *number, int32_t *next,
+                        pccl_k_table_block *block, pccl_k_step *step, pccl_k_table_wait *wait) {
   const polyccl_plan *plan = g->plan;
   for (size_t i = 0; i < plan->connections; i++) {
     number[2 * i] = next[2 * plan->connection[i].src]++;
@@ -277,6 +276,10 @@ static void fill_tables(const pccl_gpu *g, int32_t *number, int32_t *next, pccl_
     block[t] = (pccl_k_table_block){tb->step, tb->steps};
     for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
       fill_step(&plan->step[s], number, &step[s]);
+      if (c->first != NULL && pccl_ops[plan->step[s].op].reduces) {
+        step[s].addends = c->first[s];
+        step[s].every = 1;
+      }
       for (int32_t w = plan->step[s].wait; w < plan->step[s].wait + plan->step[s].waits; w++) {
         const polyccl_wait *from = &plan->wait[w];
         wait[w] = (pccl_k_table_wait){from->tb, plan->tb[plan->rank[tb->rank].tb + from->tb].steps, from->step};
@@ -285,7 +288,7 @@ static void fill_tables(const pccl_gpu *g, int32_t *number, int32_t *next, pccl_
   }
 }
 
-static polyccl_result make_tables(pccl_gpu *g) {
+static polyccl_result make_step_tables(pccl_gpu *g, const pccl_contributions *c) {
   const polyccl_plan *plan = g->plan;
   pccl_k_table_block *block = pccl_zeroed(plan->tbs, sizeof *block);
   pccl_k_step *step = pccl_zeroed(plan->steps, sizeof *step);
@@ -297,7 +300,7 @@ static polyccl_result make_tables(pccl_gpu *g) {
   if (block == NULL || step == NULL || wait == NULL || number == NULL || next == NULL) {
     result = pccl_no_memory("a plan's tables");
   } else {
-    fill_tables(g, number, next, block, step, wait);
+    fill_tables(g, c, number, next, block, step, wait);
     result = upload(g, block, plan->tbs * sizeof *block, &at[0]);
   }
   if (result == POLYCCL_SUCCESS) {
@@ -317,13 +320,43 @@ static polyccl_result make_tables(pccl_gpu *g) {
   return result;
 }
 
+/* At least one entry. */
+static polyccl_result upload_addends(pccl_gpu *g, const pccl_contributions *c) {
+  size_t count = c->first != NULL ? c->first[g->plan->steps] : 0;
+  uint64_t *addends = pccl_zeroed(count + 1, sizeof *addends);
+  if (addends == NULL) {
+    return pccl_no_memory("a plan's tables");
+  }
+  for (size_t i = 0; i < count; i++) {
+    addends[i] = PCCL_K_ADDENDS(c->a[i], c->b[i], pccl_contributions_complete(g->plan, c, i));
+  }
+  void *at = NULL;
+  polyccl_result result = upload(g, addends, (count + 1) * sizeof *addends, &at);
+  g->table_addends = at;
+  free(addends);
+  return result;
+}
+
+static polyccl_result make_tables(pccl_gpu *g) {
+  pccl_contributions c = {0};
+  if (pccl_collective_reduces(g->plan->collective) && g->plan->collective != POLYCCL_CUSTOM) {
+    PCCL_TRY(pccl_contributions_find(g->plan, &c));
+  }
+  polyccl_result result = make_step_tables(g, &c);
+  if (result == POLYCCL_SUCCESS) {
+    result = upload_addends(g, &c);
+  }
+  pccl_contributions_free(&c);
+  return result;
+}
+
 static polyccl_result make_calls(pccl_gpu *g) {
   void *at = NULL;
   PCCL_TRY(upload(g, NULL, (size_t)g->tbs * sizeof *g->blocks, &at));
   g->blocks = at;
   PCCL_TRY(upload(g, NULL, (size_t)g->ranks * sizeof *g->calls, &at));
   g->calls = at;
-  PCCL_TRY(upload(g, NULL, ((size_t)g->ranks + 1) * sizeof *g->works, &at));
+  PCCL_TRY(upload(g, NULL, sizeof *g->works, &at));
   g->works = at;
   PCCL_TRY(g->driver->flag(g->device, &g->stop_here, &g->stop_there));
   int tb = 0;
@@ -335,13 +368,14 @@ static polyccl_result make_calls(pccl_gpu *g) {
     g->call[r].chunks = (uint32_t)g->plan->chunks;
     tb += g->plan->rank[g->first + r].tbs;
   }
-  g->work[0] = (pccl_k_work){.calls = g->calls,
-                             .place = g->places,
-                             .block = g->table_blocks,
-                             .step = g->table_steps,
-                             .wait = g->table_waits,
-                             .protocol = (uint32_t)g->plan->protocol,
-                             .tasks = g->plan->order == POLYCCL_TASK_MAJOR};
+  g->work = (pccl_k_work){.calls = g->calls,
+                          .place = g->places,
+                          .block = g->table_blocks,
+                          .step = g->table_steps,
+                          .wait = g->table_waits,
+                          .addends = g->table_addends,
+                          .protocol = (uint32_t)g->plan->protocol,
+                          .tasks = g->plan->order == POLYCCL_TASK_MAJOR};
   return POLYCCL_SUCCESS;
 }
 
@@ -349,8 +383,7 @@ static polyccl_result open_all(pccl_gpu *g) {
   PCCL_TRY(take_plan(g));
   PCCL_TRY(take_processes(g));
   g->call = pccl_zeroed((size_t)g->ranks, sizeof *g->call);
-  g->work = pccl_zeroed((size_t)g->ranks + 1, sizeof *g->work);
-  if (g->call == NULL || g->work == NULL) {
+  if (g->call == NULL) {
     return pccl_no_memory("a device executor");
   }
   PCCL_TRY(load_code(g));

@@ -25,7 +25,7 @@ struct pccl_gpu {
   uint64_t *messages; /* [connections] an upper bound since old flags were wiped out */
 
   pccl_gpu_module *module;
-  pccl_gpu_function *kernel, *divide;
+  pccl_gpu_function *kernel;
   uint64_t *stop_here;
   void *stop_there;
 
@@ -34,15 +34,16 @@ struct pccl_gpu {
   pccl_k_block *blocks; /* [tbs] */
   pccl_k_call *calls;   /* [ranks] */
   pccl_k_place *places; /* [tbs] */
-  pccl_k_work *works;   /* [1 + ranks] the launch's, the divisions' */
+  pccl_k_work *works;   /* the launch's */
   pccl_k_table_block *table_blocks;
   pccl_k_step *table_steps;
   pccl_k_table_wait *table_waits;
+  uint64_t *table_addends;
   char *scratch;
   size_t scratch_bytes;
 
   pccl_k_call *call; /* [ranks] here: what of a call does not change */
-  pccl_k_work *work; /* [1 + ranks] here */
+  pccl_k_work work;  /* here */
   bool opened, broken;
 };
 

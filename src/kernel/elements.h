@@ -1,6 +1,6 @@
 /* Reductions by all threads of a block, for the GPU form of generated kernels. Numbers of types and reductions are
- * those of polyccl/types.h; 16-bit floats are reduced in 32 bits and rounded to nearest even; min and max of floats
- * drop NaN. */
+ * those of polyccl/types.h. The arithmetic is docs/executor.md's, bit for bit: 16-bit floats in 32 bits, rounded to
+ * nearest even; one NaN; averages as mean.h has them. */
 #ifndef PCCL_KERNEL_ELEMENTS_H
 #define PCCL_KERNEL_ELEMENTS_H
 
@@ -11,23 +11,40 @@ struct pccl_k_bf16 {
   uint16_t bits;
 };
 
+/* Values as they are computed with. `binades`: 16-bit codes of a wider form (mean.h). LARGEST is finite. */
 template <class T>
 struct pccl_k_wide {
   typedef T type;
   static PCCL_FN T widen(T x) { return x; }
+  static PCCL_FN T widen(T x, int) { return x; }
   static PCCL_FN T narrow(T x) { return x; }
+  static PCCL_FN T narrow(T x, int) { return x; }
 };
 
-PCCL_FN float pccl_k_float_of(uint32_t bits) {
-  float f;
+PCCL_FN double pccl_k_double_of(uint64_t bits) {
+  double f;
   memcpy(&f, &bits, sizeof f);
   return f;
 }
 
-PCCL_FN uint32_t pccl_k_bits_of(float f) {
-  uint32_t bits;
+PCCL_FN uint64_t pccl_k_bits_of(double f) {
+  uint64_t bits;
   memcpy(&bits, &f, sizeof bits);
   return bits;
+}
+
+/* Every NaN becomes one. Integers are left alone. */
+template <class W>
+PCCL_FN W pccl_k_one_nan(W x) {
+  return x;
+}
+template <>
+PCCL_FN float pccl_k_one_nan(float x) {
+  return pccl_k_float_of(x != x ? 0x7fc00000u : pccl_k_bits_of(x));
+}
+template <>
+PCCL_FN double pccl_k_one_nan(double x) {
+  return pccl_k_double_of(x != x ? (uint64_t)0x7ff8 << 48 : pccl_k_bits_of(x));
 }
 
 template <>
@@ -38,12 +55,14 @@ struct pccl_k_wide<pccl_k_bf16> {
     uint32_t bits = pccl_k_bits_of(f);
     pccl_k_bf16 result;
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
-      result.bits = (uint16_t)(bits >> 16 | 0x40);
+      result.bits = 0x7fc0;
     } else {
       result.bits = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
     }
     return result;
   }
+  static PCCL_FN float widen(pccl_k_bf16 x, int) { return widen(x); }
+  static PCCL_FN pccl_k_bf16 narrow(float f, int) { return narrow(f); }
 };
 
 template <>
@@ -64,7 +83,7 @@ struct pccl_k_wide<pccl_k_f16> {
     uint32_t bits = pccl_k_bits_of(f), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffffu;
     pccl_k_f16 result;
     if (rest > 0x7f800000u) {
-      result.bits = (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x3ff));
+      result.bits = 0x7e00;
     } else if (rest >= 0x477ff000u) { /* rounds beyond the largest */
       result.bits = (uint16_t)(sign | 0x7c00);
     } else if (rest < 0x38800000u) { /* subnormal or zero: add a power whose last bit is 2^-24, take the sum's bits */
@@ -75,26 +94,150 @@ struct pccl_k_wide<pccl_k_f16> {
     }
     return result;
   }
+  static PCCL_FN float widen(pccl_k_f16 x, int wider) { return pccl_k_f16_widen(x.bits, widen(x), wider); }
+  static PCCL_FN pccl_k_f16 narrow(float f, int wider) {
+    pccl_k_f16 result;
+    result.bits = (uint16_t)pccl_k_f16_narrow(f, narrow(f).bits, wider);
+    return result;
+  }
 };
 
-/* fmin and fmax: of a number and a NaN the number. */
+/* min and max order -0 below +0: equal numbers have equal bits but for zeros. A NaN makes a NaN. */
+template <class W>
+PCCL_FN W pccl_k_min_of(W x, W y) {
+  return x < y ? x : y;
+}
+template <class W>
+PCCL_FN W pccl_k_max_of(W x, W y) {
+  return x > y ? x : y;
+}
+template <>
+PCCL_FN float pccl_k_min_of(float x, float y) {
+  return x < y ? x : y < x ? y : pccl_k_float_of(pccl_k_bits_of(x) | pccl_k_bits_of(y));
+}
+template <>
+PCCL_FN float pccl_k_max_of(float x, float y) {
+  return x > y ? x : y > x ? y : x == y ? pccl_k_float_of(pccl_k_bits_of(x) & pccl_k_bits_of(y)) : x != x ? x : y;
+}
+template <>
+PCCL_FN double pccl_k_min_of(double x, double y) {
+  return x < y ? x : y < x ? y : pccl_k_double_of(pccl_k_bits_of(x) | pccl_k_bits_of(y));
+}
+template <>
+PCCL_FN double pccl_k_max_of(double x, double y) {
+  return x > y ? x : y > x ? y : x == y ? pccl_k_double_of(pccl_k_bits_of(x) & pccl_k_bits_of(y)) : x != x ? x : y;
+}
+
 template <int OP, class T>
 PCCL_FN T pccl_k_apply(T a, T b) {
   typedef pccl_k_wide<T> wide;
   typedef typename wide::type W;
   W x = wide::widen(a), y = wide::widen(b);
   switch (OP) {
-    case 1: return wide::narrow((W)(x * y));
-    case 2: return wide::narrow(y != y ? x : x != x ? y : x < y ? x : y);
-    case 3: return wide::narrow(y != y ? x : x != x ? y : x > y ? x : y);
-    default: return wide::narrow((W)(x + y));
+    case 1: return wide::narrow(pccl_k_one_nan((W)(x * y)));
+    case 2: return wide::narrow(pccl_k_one_nan(pccl_k_min_of(x, y)));
+    case 3: return wide::narrow(pccl_k_one_nan(pccl_k_max_of(x, y)));
+    default: return wide::narrow(pccl_k_one_nan((W)(x + y)));
   }
 }
 
+/* ---- averages ---- */
+
+/* x * left + y * right, each product rounded by itself: operands may come in either order. */
+#ifdef __CUDACC__
+PCCL_FN float pccl_k_scaled_sum(float x, float left, float y, float right) {
+  return __fadd_rn(__fmul_rn(x, left), __fmul_rn(y, right));
+}
+PCCL_FN double pccl_k_scaled_sum(double x, double left, double y, double right) {
+  return __dadd_rn(__dmul_rn(x, left), __dmul_rn(y, right));
+}
+#else
+template <class W>
+PCCL_FN W pccl_k_scaled_sum(W x, W left, W y, W right) {
+#ifdef __clang__
+#pragma clang fp contract(off)
+#endif
+  W first = x * left, second = y * right; /* with gcc: -ffp-contract=off */
+  return first + second;
+}
+#endif
+
+/* Only roundings carry the average of finite numbers beyond the largest. */
+template <class W>
+PCCL_FN W pccl_k_limited(W q, W sum, W largest, W widest) {
+  return sum <= widest && q > largest ? largest : sum >= -widest && q < -largest ? -largest : q;
+}
+
+template <class T>
+struct pccl_k_largest;
+template <>
+struct pccl_k_largest<float> {
+  static PCCL_FN float of() { return pccl_k_float_of(0x7f7fffffu); }
+  static PCCL_FN float widest() { return of(); }
+  enum { HEADROOM = 1 };
+};
+template <>
+struct pccl_k_largest<double> {
+  static PCCL_FN double of() { return pccl_k_double_of(~(uint64_t)0 >> 1 ^ (uint64_t)1 << 52); }
+  static PCCL_FN double widest() { return of(); }
+  enum { HEADROOM = 1 };
+};
+template <>
+struct pccl_k_largest<pccl_k_bf16> {
+  static PCCL_FN float of() { return pccl_k_float_of(0x7f7f0000u); }
+  static PCCL_FN float widest() { return pccl_k_float_of(0x7f7fffffu); }
+  enum { HEADROOM = 1 };
+};
+template <>
+struct pccl_k_largest<pccl_k_f16> {
+  static PCCL_FN float of() { return 65504.0f; }
+  static PCCL_FN float widest() { return pccl_k_float_of(0x7f7fffffu); }
+  enum { HEADROOM = 0 };
+};
+
+/* Factors of an average, the same for all elements; integers take no part but for the divisor. */
+template <class T>
+struct pccl_k_averaging {
+  typedef pccl_k_wide<T> wide;
+  typedef typename wide::type W;
+  typedef pccl_k_largest<T> limit;
+  pccl_k_mean mean;
+  W left, right, divisor;
+  PCCL_FN pccl_k_averaging(uint64_t addends) {
+    mean = pccl_k_mean_of(addends, limit::HEADROOM);
+    left = limit::HEADROOM ? (W)pccl_k_power_down(mean.sum - mean.a) : (W)1;
+    right = limit::HEADROOM ? (W)pccl_k_power_down(mean.sum - mean.b) : (W)1;
+    divisor = (W)mean.divisor * (limit::HEADROOM ? (W)pccl_k_power_down(mean.sum) : (W)1);
+  }
+  PCCL_FN T apply(T a, T b) const {
+    W sum = pccl_k_scaled_sum(wide::widen(a, mean.a), left, wide::widen(b, mean.b), right);
+    if (mean.divisor == 0) {
+      return wide::narrow(pccl_k_one_nan(sum), mean.sum);
+    }
+    return wide::narrow(pccl_k_one_nan(pccl_k_limited<W>(sum / divisor, sum, limit::of(), limit::widest())));
+  }
+};
+
+template <class T, class WRAPS>
+struct pccl_k_averaging_integers {
+  uint32_t divisor;
+  PCCL_FN pccl_k_averaging_integers(uint64_t addends) { divisor = pccl_k_mean_of(addends, 0).divisor; }
+  PCCL_FN T apply(T a, T b) const {
+    T sum = (T)(WRAPS)((WRAPS)a + (WRAPS)b);
+    return divisor == 0 ? sum : (T)(sum / (int64_t)divisor);
+  }
+};
+
+template <int OP, class T>
+struct pccl_k_reducing {
+  PCCL_FN T apply(T a, T b) const { return pccl_k_apply<OP, T>(a, b); }
+};
+
 /* dst[i] = out[i] = a[i] + b[i] for i below n, shared out among `all` threads of which this is number `t`; out may be
  * NULL. 16 bytes at a time where everything is aligned for it. */
-template <int OP, class T>
-PCCL_FN void pccl_k_reduce_as(T *dst, T *out, const T *a, const T *b, size_t n, size_t t, size_t all) {
+template <class OPERATION, class T>
+PCCL_FN void pccl_k_reduce_as(const OPERATION &operation, T *dst, T *out, const T *a, const T *b, size_t n, size_t t,
+                              size_t all) {
   enum { PER = (int)(sizeof(pccl_k_pack) / sizeof(T)) };
   size_t packs = pccl_k_packable((uintptr_t)dst | (uintptr_t)out | (uintptr_t)a | (uintptr_t)b) ? n / PER : 0;
   for (size_t i = t; i < packs; i += all) {
@@ -104,7 +247,7 @@ PCCL_FN void pccl_k_reduce_as(T *dst, T *out, const T *a, const T *b, size_t n, 
     memcpy(y, &q, sizeof q);
     PCCL_UNROLL
     for (int k = 0; k < PER; k++) {
-      x[k] = pccl_k_apply<OP, T>(x[k], y[k]);
+      x[k] = operation.apply(x[k], y[k]);
     }
     memcpy(&p, x, sizeof p);
     ((pccl_k_pack *)dst)[i] = p;
@@ -113,7 +256,7 @@ PCCL_FN void pccl_k_reduce_as(T *dst, T *out, const T *a, const T *b, size_t n, 
     }
   }
   for (size_t i = packs * PER + t; i < n; i += all) {
-    T x = pccl_k_apply<OP, T>(a[i], b[i]);
+    T x = operation.apply(a[i], b[i]);
     dst[i] = x;
     if (out != NULL) {
       out[i] = x;
@@ -122,39 +265,59 @@ PCCL_FN void pccl_k_reduce_as(T *dst, T *out, const T *a, const T *b, size_t n, 
 }
 
 /* Signed integers are added and multiplied as unsigned ones, so that they wrap; min and max compare signed. */
-template <class T, class WRAPS>
+template <class T, class WRAPS, class AVERAGING>
 PCCL_FN void pccl_k_reduce_by(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
-                              size_t all) {
+                              size_t all, uint64_t addends) {
+  T *to = (T *)dst, *also = (T *)out;
+  const T *p = (const T *)a, *q = (const T *)b;
+  WRAPS *wraps = (WRAPS *)dst, *wraps_out = (WRAPS *)out;
+  const WRAPS *u = (const WRAPS *)a, *v = (const WRAPS *)b;
   switch (op) {
-    case 1: pccl_k_reduce_as<1>((WRAPS *)dst, (WRAPS *)out, (const WRAPS *)a, (const WRAPS *)b, n, t, all); break;
-    case 2: pccl_k_reduce_as<2>((T *)dst, (T *)out, (const T *)a, (const T *)b, n, t, all); break;
-    case 3: pccl_k_reduce_as<3>((T *)dst, (T *)out, (const T *)a, (const T *)b, n, t, all); break;
-    default: pccl_k_reduce_as<0>((WRAPS *)dst, (WRAPS *)out, (const WRAPS *)a, (const WRAPS *)b, n, t, all); break;
+    case 1: pccl_k_reduce_as(pccl_k_reducing<1, WRAPS>(), wraps, wraps_out, u, v, n, t, all); break;
+    case 2: pccl_k_reduce_as(pccl_k_reducing<2, T>(), to, also, p, q, n, t, all); break;
+    case 3: pccl_k_reduce_as(pccl_k_reducing<3, T>(), to, also, p, q, n, t, all); break;
+    case 4: pccl_k_reduce_as(AVERAGING(addends), to, also, p, q, n, t, all); break;
+    default: pccl_k_reduce_as(pccl_k_reducing<0, WRAPS>(), wraps, wraps_out, u, v, n, t, all); break;
   }
+}
+
+template <class T>
+PCCL_FN void pccl_k_reduce_floats(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
+                                  size_t all, uint64_t addends) {
+  pccl_k_reduce_by<T, T, pccl_k_averaging<T>>(op, dst, out, a, b, n, t, all, addends);
+}
+
+template <class T, class WRAPS>
+PCCL_FN void pccl_k_reduce_integers(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
+                                    size_t all, uint64_t addends) {
+  pccl_k_reduce_by<T, WRAPS, pccl_k_averaging_integers<T, WRAPS>>(op, dst, out, a, b, n, t, all, addends);
 }
 
 /* Out of line: every step calls it. */
 static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, void *dst, void *out, const void *a,
-                                                       const void *b, size_t n, size_t t, size_t all) {
+                                                       const void *b, size_t n, size_t t, size_t all,
+                                                       uint64_t addends) {
   int op = (int)c->redop;
   switch (c->dtype) {
-    case 0: pccl_k_reduce_by<float, float>(op, dst, out, a, b, n, t, all); break;
-    case 1: pccl_k_reduce_by<double, double>(op, dst, out, a, b, n, t, all); break;
-    case 2: pccl_k_reduce_by<int32_t, uint32_t>(op, dst, out, a, b, n, t, all); break;
-    case 3: pccl_k_reduce_by<int64_t, uint64_t>(op, dst, out, a, b, n, t, all); break;
-    case 4: pccl_k_reduce_by<uint8_t, uint8_t>(op, dst, out, a, b, n, t, all); break;
-    case 5: pccl_k_reduce_by<pccl_k_f16, pccl_k_f16>(op, dst, out, a, b, n, t, all); break;
-    default: pccl_k_reduce_by<pccl_k_bf16, pccl_k_bf16>(op, dst, out, a, b, n, t, all); break;
+    case 0: pccl_k_reduce_floats<float>(op, dst, out, a, b, n, t, all, addends); break;
+    case 1: pccl_k_reduce_floats<double>(op, dst, out, a, b, n, t, all, addends); break;
+    case 2: pccl_k_reduce_integers<int32_t, uint32_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 3: pccl_k_reduce_integers<int64_t, uint64_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 4: pccl_k_reduce_integers<uint8_t, uint8_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 5: pccl_k_reduce_floats<pccl_k_f16>(op, dst, out, a, b, n, t, all, addends); break;
+    default: pccl_k_reduce_floats<pccl_k_bf16>(op, dst, out, a, b, n, t, all, addends); break;
   }
 }
 
-PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n) {
-  pccl_k_reduce_some(c, dst, out, a, b, n, pccl_k_thread(), pccl_k_threads());
+PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n,
+                           uint64_t addends) {
+  pccl_k_reduce_some(c, dst, out, a, b, n, pccl_k_thread(), pccl_k_threads(), addends);
 }
 
 /* By one thread, on up to 8 bytes of registers. */
-PCCL_FN void pccl_k_reduce_unit(const pccl_k_call *c, void *dst, const void *a, const void *b, size_t n) {
-  pccl_k_reduce_some(c, dst, NULL, a, b, n, 0, 1);
+PCCL_FN void pccl_k_reduce_unit(const pccl_k_call *c, void *dst, const void *a, const void *b, size_t n,
+                                uint64_t addends) {
+  pccl_k_reduce_some(c, dst, NULL, a, b, n, 0, 1, addends);
 }
 
 #endif

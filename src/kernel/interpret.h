@@ -23,7 +23,7 @@ static __device__ void pccl_k_dispatch(const pccl_k_work *work, uint32_t number,
     uint64_t batch = work->tasks ? i % batches : i / steps;
     pccl_k_step s = work->step[(uint64_t)block->step + (work->tasks ? i / batches : i % steps)];
     PCCL_K_STEP(i, pccl_k_waits_ended(c, work, &s, batch), s.op, s.recv, s.send, s.src_buffer, (uint64_t)s.src,
-                s.dst_buffer, (uint64_t)s.dst, (uint64_t)s.chunks)
+                s.dst_buffer, (uint64_t)s.dst, (uint64_t)s.chunks, work->addends + s.addends, s.every)
   }
   PCCL_K_END
 }

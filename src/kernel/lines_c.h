@@ -88,7 +88,8 @@ PCCL_FN void pccl_k_lines_write(int protocol, char *slot, size_t at, const char 
 
 /* Decodes, reduces and encodes a piece at a time, so that it stays in the first cache. */
 PCCL_FN int pccl_k_lines_move(const pccl_k_call *c, int protocol, int op, const char *in, uint64_t in_number, char *out,
-                              uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
+                              uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at,
+                              uint64_t addends) {
   (void)in_number; /* pccl_k_lines_arrived has looked at every flag */
   size_t e = c->element, bytes = n * e;
   if (op == PCCL_K_SEND) {
@@ -104,7 +105,7 @@ PCCL_FN int pccl_k_lines_move(const pccl_k_call *c, int protocol, int op, const 
     size_t now = pccl_k_min(PCCL_K_PIECE, bytes - i);
     pccl_k_lines_read(protocol, in, at + i, piece, now);
     if (op != PCCL_K_RCS && src.n * e > i) {
-      pccl_k_reduce(c, piece, NULL, src.at + i, piece, pccl_k_min(now, src.n * e - i) / e);
+      pccl_k_reduce(c, piece, NULL, src.at + i, piece, pccl_k_min(now, src.n * e - i) / e, addends);
     }
     if (op != PCCL_K_RRS && dst.n * e > i) {
       memcpy(dst.at + i, piece, pccl_k_min(now, dst.n * e - i));

@@ -102,6 +102,7 @@ typedef struct pccl_k_message {
   char *out;
   uint64_t in_number, out_number;
   size_t at; /* payload before */
+  uint64_t addends;
 } pccl_k_message;
 
 /* Out of line, one for each op, so that code does not grow with the number of steps. */
@@ -127,7 +128,7 @@ static __device__ __noinline__ int pccl_k_lines_as(const pccl_k_call *c, pccl_k_
       value = pccl_k_unit_load(src.at + i, mine);
     } else if (reduces && mine > 0) {
       uint64_t local = pccl_k_unit_load(src.at + i, mine);
-      pccl_k_reduce_unit(c, &value, &local, &value, pccl_k_min(mine, PCCL_K_UNIT) / e);
+      pccl_k_reduce_unit(c, &value, &local, &value, pccl_k_min(mine, PCCL_K_UNIT) / e, m.addends);
     }
     if (stores && i < dst_bytes) {
       pccl_k_unit_store(dst.at + i, value, dst_bytes - i);
@@ -157,8 +158,9 @@ PCCL_FN int pccl_k_lines_of(const pccl_k_call *c, int op, pccl_k_message m, pccl
 }
 
 PCCL_FN int pccl_k_lines_move(const pccl_k_call *c, int protocol, int op, const char *in, uint64_t in_number, char *out,
-                              uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
-  pccl_k_message m = {in, out, in_number, out_number, at};
+                              uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at,
+                              uint64_t addends) {
+  pccl_k_message m = {in, out, in_number, out_number, at, addends};
   return protocol == PCCL_K_LL ? pccl_k_lines_of<PCCL_K_LL>(c, op, m, src, dst, n)
                                : pccl_k_lines_of<PCCL_K_LL128>(c, op, m, src, dst, n);
 }

@@ -13,8 +13,9 @@
 #define PCCL_KERNEL_MOVES_H
 
 #include "kernel/device.h"
+#include "kernel/mean.h"
 
-enum { PCCL_K_VERSION = 2 }; /* of the layout of what follows, and of what generated files export */
+enum { PCCL_K_VERSION = 3 }; /* of the layout of what follows, and of what generated files export */
 enum { PCCL_K_SIMPLE = 0, PCCL_K_LL = 1, PCCL_K_LL128 = 2 };
 enum {
   PCCL_K_NOP = 0,
@@ -44,7 +45,7 @@ typedef struct pccl_k_block {
   uint64_t arrived; /* C, LL and LL128: bytes of the awaited message that have come */
 } pccl_k_block;
 
-typedef void (*pccl_k_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
+typedef void (*pccl_k_reduce_fn)(void *dst, const void *a, const void *b, size_t n, uint64_t addends);
 
 typedef struct pccl_k_call {
   char *buffer[3];            /* input, output, scratch */
@@ -138,8 +139,9 @@ PCCL_FN int pccl_k_give_up(const pccl_k_call *c, uint32_t looks) {
 #else
 PCCL_FN void pccl_k_copy(char *dst, const char *src, size_t bytes) { memmove(dst, src, bytes); }
 
-PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n) {
-  c->reduce(dst, a, b, n);
+PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const char *a, const char *b, size_t n,
+                           uint64_t addends) {
+  c->reduce(dst, a, b, n, addends);
   if (out != NULL) {
     memcpy(out, dst, n * c->element);
   }
@@ -194,20 +196,20 @@ PCCL_FN int pccl_k_credit(const pccl_k_call *c, pccl_k_end *end) {
 
 /* True: it was told to stop while it waited for lines. */
 PCCL_FN int pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv, const pccl_k_end *send,
-                       pccl_k_span src, pccl_k_span dst, size_t n, size_t at) {
+                       pccl_k_span src, pccl_k_span dst, size_t n, size_t at, uint64_t addends) {
   size_t e = c->element;
   if (op == PCCL_K_COPY) {
     pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
     return 0;
   }
   if (op == PCCL_K_REDUCE) {
-    pccl_k_reduce(c, dst.at, NULL, dst.at, src.at, pccl_k_min(src.n, dst.n));
+    pccl_k_reduce(c, dst.at, NULL, dst.at, src.at, pccl_k_min(src.n, dst.n), addends);
     return 0;
   }
   char *in = recv != NULL ? pccl_k_slot(c, recv) : NULL, *out = send != NULL ? pccl_k_slot(c, send) : NULL;
   if (protocol != PCCL_K_SIMPLE) {
     return pccl_k_lines_move(c, protocol, op, in, recv != NULL ? recv->count : 0, out, send != NULL ? send->count : 0,
-                             src, dst, n, at);
+                             src, dst, n, at, addends);
   }
   switch (op) {
     case PCCL_K_SEND: pccl_k_copy(out + at, src.at, src.n * e); break;
@@ -216,24 +218,26 @@ PCCL_FN int pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_
       pccl_k_copy(out + at, in + at, n * e);
       pccl_k_copy(dst.at, in + at, dst.n * e);
       break;
-    case PCCL_K_RRC: pccl_k_reduce(c, dst.at, NULL, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
-    case PCCL_K_RRS: pccl_k_reduce(c, out + at, NULL, src.at, in + at, src.n); break;
-    case PCCL_K_RRCS: pccl_k_reduce(c, dst.at, out + at, src.at, in + at, pccl_k_min(src.n, dst.n)); break;
+    case PCCL_K_RRC: pccl_k_reduce(c, dst.at, NULL, src.at, in + at, pccl_k_min(src.n, dst.n), addends); break;
+    case PCCL_K_RRS: pccl_k_reduce(c, out + at, NULL, src.at, in + at, src.n, addends); break;
+    case PCCL_K_RRCS: pccl_k_reduce(c, dst.at, out + at, src.at, in + at, pccl_k_min(src.n, dst.n), addends); break;
     default: break;
   }
   return 0;
 }
 
-/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. True: told to stop. */
+/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. `addends`: those of chunk k stand
+ * k * every further on. True: told to stop. */
 PCCL_FN int pccl_k_move(const pccl_k_call *c, uint64_t batch, int protocol, int op, int recv, int send, int src_buffer,
-                        uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks) {
+                        uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks, const uint64_t *addends,
+                        uint64_t every) {
   uint64_t start = pccl_k_start(c, batch), n = pccl_k_length(c, batch);
   size_t pitch = pccl_k_pitch(protocol, n * c->element);
   int stop = 0;
   for (uint64_t k = 0; k < chunks && !stop; k++) {
     stop = pccl_k_run(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
                       pccl_k_locate(c, src_buffer, src + k, start, n), pccl_k_locate(c, dst_buffer, dst + k, start, n),
-                      n, k * pitch);
+                      n, k * pitch, addends != NULL ? addends[k * every] : 0);
   }
   return stop;
 }
@@ -268,7 +272,7 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int pr
  *   PCCL_K_FUNCTION(rank0_tb1) {
  *     PCCL_K_BEGIN
  *     PCCL_K_BATCHES {                       batch-major: all steps for a micro-batch
- *       PCCL_K_STEP(1, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)
+ *       PCCL_K_STEP(1, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, every)
  *     }
  *     PCCL_K_END
  *   }
@@ -290,25 +294,26 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int pr
 #define PCCL_K_FUNCTION(name) static __device__ __noinline__ void name(pccl_k_call *c, pccl_k_block *b)
 #define PCCL_K_BEGIN
 #define PCCL_K_BATCHES for (uint64_t batch = 0; batch < c->batches; batch++)
-#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)                 \
-  {                                                                                                          \
-    int stop = 0;                                                                                            \
-    if (pccl_k_thread() == 0) {                                                                              \
-      uint32_t looks = 0;                                                                                    \
-      while (!stop && !((waits) && pccl_k_ready(c, b, batch, PCCL_K_PROTOCOL, recv, send, chunks))) {        \
-        stop = pccl_k_give_up(c, ++looks);                                                                   \
-      }                                                                                                      \
-    }                                                                                                        \
-    if (pccl_k_any(stop)) {                                                                                  \
-      return;                                                                                                \
-    }                                                                                                        \
-    stop = pccl_k_move(c, batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
-    if (pccl_k_any(stop)) {                                                                                  \
-      return;                                                                                                \
-    }                                                                                                        \
-    if (pccl_k_thread() == 0) {                                                                              \
-      pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                        \
-    }                                                                                                        \
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, every)         \
+  {                                                                                                                  \
+    int stop = 0;                                                                                                    \
+    if (pccl_k_thread() == 0) {                                                                                      \
+      uint32_t looks = 0;                                                                                            \
+      while (!stop && !((waits) && pccl_k_ready(c, b, batch, PCCL_K_PROTOCOL, recv, send, chunks))) {                \
+        stop = pccl_k_give_up(c, ++looks);                                                                           \
+      }                                                                                                              \
+    }                                                                                                                \
+    if (pccl_k_any(stop)) {                                                                                          \
+      return;                                                                                                        \
+    }                                                                                                                \
+    stop = pccl_k_move(c, batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, \
+                       every);                                                                                       \
+    if (pccl_k_any(stop)) {                                                                                          \
+      return;                                                                                                        \
+    }                                                                                                                \
+    if (pccl_k_thread() == 0) {                                                                                      \
+      pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                                \
+    }                                                                                                                \
   }
 #define PCCL_K_END pccl_k_leave(b);
 PCCL_FN void pccl_k_leave(pccl_k_block *b) {
@@ -333,15 +338,16 @@ typedef struct pccl_k_generated {
   switch (b->at) {   \
     case 0:
 #define PCCL_K_BATCHES for (b->batch = 0; b->batch < c->batches; b->batch++)
-#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks)             \
-  __attribute__((fallthrough));                                                                          \
-  case number:                                                                                           \
-    if (!((waits) && pccl_k_ready(c, b, b->batch, PCCL_K_PROTOCOL, recv, send, chunks))) {               \
-      b->at = number;                                                                                    \
-      return moved;                                                                                      \
-    }                                                                                                    \
-    pccl_k_move(c, b->batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks); \
-    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                      \
+#define PCCL_K_STEP(number, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, every)     \
+  __attribute__((fallthrough));                                                                                  \
+  case number:                                                                                                   \
+    if (!((waits) && pccl_k_ready(c, b, b->batch, PCCL_K_PROTOCOL, recv, send, chunks))) {                       \
+      b->at = number;                                                                                            \
+      return moved;                                                                                              \
+    }                                                                                                            \
+    pccl_k_move(c, b->batch, PCCL_K_PROTOCOL, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, \
+                every);                                                                                          \
+    pccl_k_post(c, b, PCCL_K_PROTOCOL, recv, send);                                                              \
     moved = 1;
 #define PCCL_K_END \
   }                \

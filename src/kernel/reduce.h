@@ -10,15 +10,13 @@
 
 #include <polyccl/types.h>
 
-/* dst[i] = a[i] + b[i]; n elements */
-typedef void (*pccl_reduce_fn)(void *dst, const void *a, const void *b, size_t n);
-/* dst[i] /= ranks */
-typedef void (*pccl_divide_fn)(void *dst, size_t n, int ranks);
+/* dst[i] = a[i] + b[i]; n elements. `addends` says for averages how many contributions a and b hold
+ * (PCCL_K_ADDENDS, mean.h); the others do not look at it. */
+typedef void (*pccl_reduce_fn)(void *dst, const void *a, const void *b, size_t n, uint64_t addends);
 
 typedef struct pccl_kernels {
   const char *name;
-  pccl_reduce_fn reduce[POLYCCL_DTYPE_COUNT][POLYCCL_REDOP_COUNT]; /* avg: as sum */
-  pccl_divide_fn divide[POLYCCL_DTYPE_COUNT];
+  pccl_reduce_fn reduce[POLYCCL_DTYPE_COUNT][POLYCCL_REDOP_COUNT];
   /* A copy past the cache. Its stores are ordered before later ones by stream_fence only. */
   void (*stream_copy)(void *dst, const void *src, size_t bytes);
   void (*stream_fence)(void);

@@ -1,9 +1,11 @@
 /* The text of one kernel table. Included by reduce_*.c, each compiled for its instruction set, with KERNELS (the
  * table's name) and KERNELS_LABEL defined. Loops are plain C for the compiler to vectorise. */
-#include <math.h>
+#include <float.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/mean.h"
 #include "kernel/reduce.h"
 
 #if defined(__x86_64__)
@@ -29,7 +31,8 @@ DEFINE_ACCESS(uint16_t)
 DEFINE_ACCESS(uint32_t)
 DEFINE_ACCESS(uint64_t)
 
-/* bfloat16 is the upper half of a float; back with round to nearest even, NaN kept a NaN. */
+/* bfloat16 is the upper half of a float; back with round to nearest even. Every NaN becomes the one that results have.
+ */
 static inline float from_bf16(uint16_t h) {
   uint32_t bits = (uint32_t)h << 16;
   float value;
@@ -41,7 +44,7 @@ static inline uint16_t to_bf16(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
+  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
 }
 
 /* IEEE half by integer arithmetic; subnormals by one float addition each way. */
@@ -76,15 +79,44 @@ static inline uint16_t to_f16(float value) {
   subnormal -= 0x3f000000u;
   uint32_t result = magnitude < 0x38800000u ? subnormal : normal;
   result = magnitude >= 0x477ff000u ? 0x7c00u : result; /* rounds to 65536 or more */
-  result = magnitude > 0x7f800000u ? 0x7e00u : result;
-  return (uint16_t)(sign | result);
+  return (uint16_t)(magnitude > 0x7f800000u ? 0x7e00u : sign | result);
 }
 
-/* min and max as fmin and fmax: a NaN loses against a number. */
-static inline float min_float(float a, float b) { return a < b || b != b ? a : b; }
-static inline float max_float(float a, float b) { return a > b || b != b ? a : b; }
-static inline double min_double(double a, double b) { return a < b || b != b ? a : b; }
-static inline double max_double(double a, double b) { return a > b || b != b ? a : b; }
+/* The bits of a NaN depend on the order of operands and on the instruction, so every NaN becomes one: ranks that reduce
+ * in the same order have the same bits. The choice is among integers, since a compiler may take all NaNs for equal. */
+static inline float one_nan_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  bits = value != value ? 0x7fc00000u : bits;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static inline double one_nan_double(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  bits = value != value ? 0x7ff8000000000000u : bits;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* min and max order -0 below +0; a NaN makes a NaN. Equal numbers have equal bits but for zeros, of which bitwise and
+ * (max) and or (min) give the right one. */
+#define DEFINE_ORDER(name, type, BITS, COMPARE, JOIN, ONE_NAN_BITS) \
+  static inline type name(type a, type b) {                         \
+    type first = a COMPARE b ? a : b, second = b COMPARE a ? b : a; \
+    BITS x, y;                                                      \
+    memcpy(&x, &first, sizeof x);                                   \
+    memcpy(&y, &second, sizeof y);                                  \
+    x = __builtin_isunordered(a, b) ? ONE_NAN_BITS : x JOIN y;      \
+    memcpy(&first, &x, sizeof first);                               \
+    return first;                                                   \
+  }
+
+DEFINE_ORDER(min_float, float, uint32_t, <, |, 0x7fc00000u)
+DEFINE_ORDER(max_float, float, uint32_t, >, &, 0x7fc00000u)
+DEFINE_ORDER(min_double, double, uint64_t, <, |, 0x7ff8000000000000u)
+DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
 #define PLAIN_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define PLAIN_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define PLUS(a, b) ((a) + (b))
@@ -101,7 +133,8 @@ static inline double max_double(double a, double b) { return a > b || b != b ? a
 
 /* STORED: the element in memory; IN, OUT: conversions around the operation. */
 #define DEFINE_REDUCE(name, STORED, IN, OUT, OPERATION)                                       \
-  static void name(void *dst, const void *a, const void *b, size_t n) {                       \
+  static void name(void *dst, const void *a, const void *b, size_t n, uint64_t addends) {     \
+    (void)addends;                                                                            \
     ELEMENTWISE                                                                               \
     for (size_t i = 0; i < n; i++) {                                                          \
       store_##STORED((char *)dst + i * sizeof(STORED),                                        \
@@ -109,40 +142,88 @@ static inline double max_double(double a, double b) { return a > b || b != b ? a
     }                                                                                         \
   }
 
-#define DEFINE_FLOATING(kind, STORED, IN, OUT, MIN, MAX)                     \
-  DEFINE_REDUCE(kind##_sum, STORED, IN, OUT, PLUS)                           \
-  DEFINE_REDUCE(kind##_prod, STORED, IN, OUT, TIMES)                         \
-  DEFINE_REDUCE(kind##_min, STORED, IN, OUT, MIN)                            \
-  DEFINE_REDUCE(kind##_max, STORED, IN, OUT, MAX)                            \
-  static void kind##_divide(void *dst, size_t n, int ranks) {                \
-    ELEMENTWISE                                                              \
-    for (size_t i = 0; i < n; i++) {                                         \
-      char *at = (char *)dst + i * sizeof(STORED);                           \
-      store_##STORED(at, (STORED)OUT(IN(load_##STORED(at)) / (float)ranks)); \
-    }                                                                        \
+/* A sum of finite numbers whose average only a rounding carries beyond the type's largest number. */
+#define LIMITED(q, sum, largest, widest) \
+  ((sum) <= (widest) && (q) > (largest) ? (largest) : (sum) >= -(widest) && (q) < -(largest) ? -(largest) : (q))
+
+/* The loop of an average: WIDE is what it is computed in, IN_AT and OUT_AT convert from and to a form `mean.a` (b, sum)
+ * binades wider. LAST is what the step makes of the sum that holds all contributions. */
+#define DEFINE_MEAN_LOOP(name, STORED, WIDE, IN_AT, OUT_AT, LAST)                                              \
+  static void name(void *dst, const void *a, const void *b, size_t n, pccl_k_mean mean, WIDE left, WIDE right, \
+                   WIDE divisor) {                                                                             \
+    (void)mean;                                                                                                \
+    (void)divisor;                                                                                             \
+    ELEMENTWISE                                                                                                \
+    for (size_t i = 0; i < n; i++) {                                                                           \
+      WIDE sum = IN_AT(LOAD(STORED, a, i), mean.a) * left + IN_AT(LOAD(STORED, b, i), mean.b) * right;         \
+      store_##STORED((char *)dst + i * sizeof(STORED), (STORED)OUT_AT(LAST));                                  \
+    }                                                                                                          \
   }
 
-/* Sums and products of integers wrap around, computed unsigned. */
-#define DEFINE_INTEGER(kind, STORED, UNSIGNED)                 \
-  DEFINE_REDUCE(kind##_sum, UNSIGNED, SAME, SAME, PLUS)        \
-  DEFINE_REDUCE(kind##_prod, UNSIGNED, SAME, SAME, TIMES)      \
-  DEFINE_REDUCE(kind##_min, STORED, SAME, SAME, PLAIN_MIN)     \
-  DEFINE_REDUCE(kind##_max, STORED, SAME, SAME, PLAIN_MAX)     \
-  static void kind##_divide(void *dst, size_t n, int ranks) {  \
-    ELEMENTWISE                                                \
-    for (size_t i = 0; i < n; i++) {                           \
-      char *at = (char *)dst + i * sizeof(STORED);             \
-      store_##STORED(at, (STORED)(load_##STORED(at) / ranks)); \
-    }                                                          \
+/* A division by a power of two is a multiplication. */
+#define DEFINE_MEAN(kind, STORED, WIDE, IN_AT, OUT_AT, OUT, LARGEST, WIDEST, HEADROOM)                           \
+  DEFINE_MEAN_LOOP(kind##_avg_some, STORED, WIDE, IN_AT, OUT_AT, sum)                                            \
+  DEFINE_MEAN_LOOP(kind##_avg_divided, STORED, WIDE, IN_AT, OUT, LIMITED(sum / divisor, sum, LARGEST, WIDEST))   \
+  DEFINE_MEAN_LOOP(kind##_avg_multiplied, STORED, WIDE, IN_AT, OUT, LIMITED(sum *divisor, sum, LARGEST, WIDEST)) \
+  static void kind##_avg(void *dst, const void *a, const void *b, size_t n, uint64_t addends) {                  \
+    pccl_k_mean mean = pccl_k_mean_of(addends, HEADROOM);                                                        \
+    bool scaled = (HEADROOM) != 0; /* else the form is wider */                                                  \
+    WIDE left = scaled ? (WIDE)pccl_k_power_down(mean.sum - mean.a) : 1;                                         \
+    WIDE right = scaled ? (WIDE)pccl_k_power_down(mean.sum - mean.b) : 1;                                        \
+    WIDE divisor = (WIDE)mean.divisor * (scaled ? (WIDE)pccl_k_power_down(mean.sum) : 1);                        \
+    if (mean.divisor == 0) {                                                                                     \
+      kind##_avg_some(dst, a, b, n, mean, left, right, 0);                                                       \
+    } else if ((mean.divisor & (mean.divisor - 1)) == 0) {                                                       \
+      kind##_avg_multiplied(dst, a, b, n, mean, left, right, 1 / divisor);                                       \
+    } else {                                                                                                     \
+      kind##_avg_divided(dst, a, b, n, mean, left, right, divisor);                                              \
+    }                                                                                                            \
   }
 
-DEFINE_FLOATING(f32, float, SAME, SAME, min_float, max_float)
-DEFINE_FLOATING(f64, double, SAME, SAME, min_double, max_double)
-DEFINE_FLOATING(f16, uint16_t, from_f16, to_f16, min_float, max_float)
-DEFINE_FLOATING(bf16, uint16_t, from_bf16, to_bf16, min_float, max_float)
-DEFINE_INTEGER(i32, int32_t, uint32_t)
-DEFINE_INTEGER(i64, int64_t, uint64_t)
-DEFINE_INTEGER(u8, uint8_t, uint8_t)
+/* Sums and products of integers wrap around, computed unsigned. The average is that of the sum. */
+#define DEFINE_INTEGER(kind, STORED, UNSIGNED, DIVISOR)                                         \
+  DEFINE_REDUCE(kind##_sum, UNSIGNED, SAME, SAME, PLUS)                                         \
+  DEFINE_REDUCE(kind##_prod, UNSIGNED, SAME, SAME, TIMES)                                       \
+  DEFINE_REDUCE(kind##_min, STORED, SAME, SAME, PLAIN_MIN)                                      \
+  DEFINE_REDUCE(kind##_max, STORED, SAME, SAME, PLAIN_MAX)                                      \
+  static void kind##_avg(void *dst, const void *a, const void *b, size_t n, uint64_t addends) { \
+    uint32_t divisor = pccl_k_mean_of(addends, 0).divisor;                                      \
+    if (divisor == 0) {                                                                         \
+      kind##_sum(dst, a, b, n, addends);                                                        \
+      return;                                                                                   \
+    }                                                                                           \
+    ELEMENTWISE                                                                                 \
+    for (size_t i = 0; i < n; i++) {                                                            \
+      STORED sum = (STORED)(UNSIGNED)(LOAD(UNSIGNED, a, i) + LOAD(UNSIGNED, b, i));             \
+      store_##STORED((char *)dst + i * sizeof(STORED), (STORED)(sum / (DIVISOR)divisor));       \
+    }                                                                                           \
+  }
+
+#define DEFINE_FLOATING(kind, STORED, IN, OUT, MIN, MAX, MIN_OUT) \
+  DEFINE_REDUCE(kind##_sum, STORED, IN, OUT, PLUS)                \
+  DEFINE_REDUCE(kind##_prod, STORED, IN, OUT, TIMES)              \
+  DEFINE_REDUCE(kind##_min, STORED, IN, MIN_OUT, MIN)             \
+  DEFINE_REDUCE(kind##_max, STORED, IN, MIN_OUT, MAX)
+
+DEFINE_FLOATING(f32, float, SAME, one_nan_float, min_float, max_float, SAME)
+DEFINE_FLOATING(f64, double, SAME, one_nan_double, min_double, max_double, SAME)
+DEFINE_FLOATING(f16, uint16_t, from_f16, to_f16, min_float, max_float, to_f16)
+DEFINE_FLOATING(bf16, uint16_t, from_bf16, to_bf16, min_float, max_float, to_bf16)
+
+#define SAME_AT(value, wider) (value)
+#define BF16_AT(half, wider) from_bf16(half)
+#define F16_AT(half, wider) pccl_k_f16_widen(half, from_f16(half), wider)
+#define TO_F16_AT(sum) pccl_k_f16_narrow(sum, to_f16(sum), mean.sum)
+#define F16_LARGEST 65504.0f
+#define BF16_LARGEST 0x1.fep127f
+DEFINE_MEAN(f32, float, float, SAME_AT, one_nan_float, one_nan_float, FLT_MAX, FLT_MAX, 1)
+DEFINE_MEAN(f64, double, double, SAME_AT, one_nan_double, one_nan_double, DBL_MAX, DBL_MAX, 1)
+DEFINE_MEAN(bf16, uint16_t, float, BF16_AT, to_bf16, to_bf16, BF16_LARGEST, FLT_MAX, 1)
+DEFINE_MEAN(f16, uint16_t, float, F16_AT, TO_F16_AT, to_f16, F16_LARGEST, FLT_MAX, 0)
+
+DEFINE_INTEGER(i32, int32_t, uint32_t, int32_t)
+DEFINE_INTEGER(i64, int64_t, uint64_t, int64_t)
+DEFINE_INTEGER(u8, uint8_t, uint8_t, int32_t)
 
 #if defined(__x86_64__)
 /* Whole cache lines go past the cache; a head and a tail that share lines with others do not. */
@@ -180,7 +261,7 @@ static void stream_fence(void) {}
 #define ROW(kind)                                                                                                     \
   {                                                                                                                   \
     [POLYCCL_SUM] = kind##_sum, [POLYCCL_PROD] = kind##_prod, [POLYCCL_MIN] = kind##_min, [POLYCCL_MAX] = kind##_max, \
-    [POLYCCL_AVG] = kind##_sum                                                                                        \
+    [POLYCCL_AVG] = kind##_avg                                                                                        \
   }
 
 const pccl_kernels KERNELS = {
@@ -192,13 +273,6 @@ const pccl_kernels KERNELS = {
                [POLYCCL_UINT8] = ROW(u8),
                [POLYCCL_FLOAT16] = ROW(f16),
                [POLYCCL_BFLOAT16] = ROW(bf16)},
-    .divide = {[POLYCCL_FLOAT32] = f32_divide,
-               [POLYCCL_FLOAT64] = f64_divide,
-               [POLYCCL_INT32] = i32_divide,
-               [POLYCCL_INT64] = i64_divide,
-               [POLYCCL_UINT8] = u8_divide,
-               [POLYCCL_FLOAT16] = f16_divide,
-               [POLYCCL_BFLOAT16] = bf16_divide},
     .stream_copy = stream_copy,
     .stream_fence = stream_fence,
 };

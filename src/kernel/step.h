@@ -27,6 +27,7 @@ typedef struct pccl_move {
   char *out;      /* the same on the way out */
   size_t n, src_n, dst_n, in_n, out_n;
   size_t at; /* line protocols: payload before this run in its message */
+  uint64_t addends;
   uint64_t in_number, out_number;
 } pccl_move;
 
@@ -47,12 +48,12 @@ enum { PCCL_REDUCE_BLOCK = 8192 };
 
 /* dst = out = a + b through L1: each source read once, each destination written once. */
 static inline void pccl_reduce_blocks(const pccl_arithmetic *p, bool stream_out, const char *a, const char *b, size_t n,
-                                      char *dst, size_t dst_n, char *out, size_t out_n) {
+                                      char *dst, size_t dst_n, char *out, size_t out_n, uint64_t addends) {
   _Alignas(64) char block[PCCL_REDUCE_BLOCK];
   size_t e = p->element, most = PCCL_REDUCE_BLOCK / e;
   for (size_t i = 0; i < n; i += most) {
     size_t m = pccl_least(most, n - i);
-    p->reduce(block, a + i * e, b + i * e, m);
+    p->reduce(block, a + i * e, b + i * e, m, addends);
     if (dst_n > i) {
       pccl_put_bytes(p, p->stream, dst + i * e, block, pccl_least(m, dst_n - i) * e);
     }
@@ -62,11 +63,12 @@ static inline void pccl_reduce_blocks(const pccl_arithmetic *p, bool stream_out,
   }
 }
 
-static inline void pccl_reduce_into(const pccl_arithmetic *p, char *dst, size_t n, const char *a, const char *b) {
+static inline void pccl_reduce_into(const pccl_arithmetic *p, char *dst, size_t n, const char *a, const char *b,
+                                    uint64_t addends) {
   if (p->stream && dst != a && dst != b) {
-    pccl_reduce_blocks(p, false, a, b, n, dst, n, NULL, 0);
+    pccl_reduce_blocks(p, false, a, b, n, dst, n, NULL, 0, addends);
   } else {
-    p->reduce(dst, a, b, n);
+    p->reduce(dst, a, b, n, addends);
   }
 }
 
@@ -82,23 +84,23 @@ static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const 
       pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e);
       break;
     case POLYCCL_STEP_RRC:
-      pccl_reduce_into(p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in);
+      pccl_reduce_into(p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in, m->addends);
       break;
     case POLYCCL_STEP_RRCS: {
       size_t n = pccl_least(m->src_n, m->in_n);
       if (m->out == NULL) {
-        pccl_reduce_into(p, m->dst, pccl_least(n, m->dst_n), m->src, m->in);
+        pccl_reduce_into(p, m->dst, pccl_least(n, m->dst_n), m->src, m->in, m->addends);
       } else {
-        pccl_reduce_blocks(p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n);
+        pccl_reduce_blocks(p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n, m->addends);
       }
       break;
     }
     case POLYCCL_STEP_RRS: {
       size_t n = pccl_least(pccl_least(m->src_n, m->in_n), m->out_n);
       if (stream_out) {
-        pccl_reduce_blocks(p, true, m->src, m->in, n, NULL, 0, m->out, n);
+        pccl_reduce_blocks(p, true, m->src, m->in, n, NULL, 0, m->out, n, m->addends);
       } else {
-        p->reduce(m->out, m->src, m->in, n);
+        p->reduce(m->out, m->src, m->in, n, m->addends);
       }
       break;
     }
@@ -111,7 +113,7 @@ static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const 
       }
       break;
     }
-    case POLYCCL_STEP_REDUCE: p->reduce(m->dst, m->dst, m->src, pccl_least(m->src_n, m->dst_n)); break;
+    case POLYCCL_STEP_REDUCE: p->reduce(m->dst, m->dst, m->src, pccl_least(m->src_n, m->dst_n), m->addends); break;
     default: break;
   }
 }
@@ -167,7 +169,7 @@ static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_arithme
     size_t now = pccl_least(PCCL_LINE_BLOCK, bytes - at);
     pccl_read_lines(protocol, m->in, m->at + at, block, now);
     if (reduces && m->src_n * e > at) {
-      p->reduce(block, m->src + at, block, pccl_least(now, m->src_n * e - at) / e);
+      p->reduce(block, m->src + at, block, pccl_least(now, m->src_n * e - at) / e, m->addends);
     }
     if (stores && m->dst_n * e > at) {
       memcpy(m->dst + at, block, pccl_least(now, m->dst_n * e - at));

@@ -15,6 +15,8 @@ typedef struct pccl_k_step {
   int32_t op, recv, send; /* the ends' numbers on the rank, or -1 */
   int32_t src_buffer, src, dst_buffer, dst, chunks;
   int32_t wait, waits; /* first and number */
+  uint32_t every;      /* 1: addends of its own for each chunk, 0: one for all */
+  uint64_t addends;    /* the first; a step that does not reduce has the table's first */
 } pccl_k_step;
 
 typedef struct pccl_k_table_wait {
@@ -28,14 +30,11 @@ typedef struct pccl_k_table_block {
 typedef struct pccl_k_work {
   pccl_k_call *calls;        /* a rank of this process each */
   const pccl_k_place *place; /* [GPU thread blocks] */
-  /* pccl_k_divide: at[0 .. n) /= ranks */
-  void *at;
-  uint64_t n;
-  uint32_t dtype, ranks;
   /* interpreter */
   const pccl_k_table_block *block; /* by number */
   const pccl_k_step *step;
   const pccl_k_table_wait *wait;
+  const uint64_t *addends;  /* PCCL_K_ADDENDS, one or more */
   uint32_t protocol, tasks; /* tasks: task-major */
 } pccl_k_work;
 

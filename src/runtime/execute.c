@@ -221,6 +221,7 @@ static inline void move_runs(mode how, call *c, const pccl_prepared_step *step, 
     m.dst_n = clip(run->dst_len, start, n);
     m.in_n = m.out_n = n;
     m.at = i * pitch;
+    m.addends = run->addends;
     m.in = way->in;
     m.out = way->out;
     if (how.protocol != POLYCCL_SIMPLE) {
@@ -561,15 +562,6 @@ static polyccl_result grow_scratch(polyccl_comm *comm, size_t bytes) {
   return POLYCCL_SUCCESS;
 }
 
-static void divide_output(const call *c) {
-  const pccl_prepared *p = c->p;
-  const pccl_collective_spec *spec = &p->plan->spec;
-  if (p->op == POLYCCL_AVG && p->plan->reduces && (spec->kind != POLYCCL_REDUCE || spec->root == c->comm->rank)) {
-    c->comm->kernels->divide[p->dtype](c->base[POLYCCL_BUF_OUTPUT],
-                                       p->bytes[POLYCCL_BUF_OUTPUT] / p->arithmetic.element, c->comm->ranks);
-  }
-}
-
 polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const void *send, void *recv) {
   if (prepared->count == 0) {
     return POLYCCL_SUCCESS;
@@ -592,7 +584,5 @@ polyccl_result pccl_execute(polyccl_comm *comm, pccl_prepared *prepared, const v
   if (prepared->plan->generated != NULL) {
     pccl_generated_begin(prepared->plan->generated, prepared, c.base);
   }
-  PCCL_TRY(loop(&c));
-  divide_output(&c);
-  return POLYCCL_SUCCESS;
+  return loop(&c);
 }

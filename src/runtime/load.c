@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernel/mean.h"
+#include "plan/contributions.h"
 #include "plan/plan.h"
 #include "runtime/generated.h"
 #include "runtime/plans.h"
@@ -227,6 +229,38 @@ static polyccl_result load_rank(const polyccl_plan *plan, int rank, pccl_loaded 
   return result;
 }
 
+/* What averages need to know; the numbers of this rank's steps are kept. */
+static polyccl_result load_addends(const polyccl_plan *plan, int rank, pccl_loaded *loaded) {
+  bool averages = plan->redops == 0 || (plan->redops >> POLYCCL_AVG & 1) != 0;
+  if (!loaded->reduces || plan->collective == POLYCCL_CUSTOM || !averages) {
+    return POLYCCL_SUCCESS;
+  }
+  size_t chunks = 0, number = 0;
+  for (uint32_t s = 0; s < loaded->steps; s++) {
+    chunks += pccl_ops[loaded->step[s].op].reduces ? (size_t)loaded->step[s].count : 0;
+  }
+  loaded->addends = pccl_array(chunks, sizeof *loaded->addends);
+  if (loaded->addends == NULL) {
+    return pccl_no_memory("a loaded plan");
+  }
+  pccl_contributions all;
+  PCCL_TRY(pccl_contributions_find(plan, &all));
+  pccl_loaded_step *to = loaded->step;
+  const polyccl_plan_rank *here = &plan->rank[rank];
+  for (int32_t t = here->tb; t < here->tb + here->tbs; t++) {
+    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++, to++) {
+      to->addends = number;
+      for (size_t k = all.first[s]; k < all.first[s + 1]; k++) {
+        loaded->addends[number++] = PCCL_K_ADDENDS(all.a[k], all.b[k], pccl_contributions_complete(plan, &all, k));
+      }
+    }
+  }
+  loaded->uniform = all.uniform;
+  loaded->averages = true;
+  pccl_contributions_free(&all);
+  return POLYCCL_SUCCESS;
+}
+
 void pccl_loaded_free(pccl_loaded *loaded) {
   if (loaded != NULL) {
     pccl_generated_free(loaded->generated);
@@ -235,6 +269,7 @@ void pccl_loaded_free(pccl_loaded *loaded) {
     free(loaded->step);
     free(loaded->wait);
     free(loaded->link);
+    free(loaded->addends);
     free(loaded);
   }
 }
@@ -265,6 +300,9 @@ polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pcc
   polyccl_result result = size_rings(comm, plan, report.fifo_depth, made);
   if (result == POLYCCL_SUCCESS) {
     result = load_rank(plan, comm->rank, made);
+  }
+  if (result == POLYCCL_SUCCESS) {
+    result = load_addends(plan, comm->rank, made);
   }
   if (result != POLYCCL_SUCCESS) {
     pccl_loaded_free(made);

@@ -24,6 +24,7 @@ typedef struct pccl_loaded_step {
   pccl_chunk_place far_src, far_dst; /* of the step that sends our message, that receives it; -1: none by reference */
   int32_t recv, send;                /* in links, or -1 */
   int32_t wait, waits;
+  size_t addends; /* in the plan's addends, of its first chunk; where it reduces */
   int32_t location_line;
 } pccl_loaded_step;
 
@@ -42,6 +43,8 @@ typedef struct pccl_loaded {
   bool uneven;
   bool reduces;
   bool references; /* some step may go by reference */
+  bool averages;   /* addends are known */
+  bool uniform;    /* on all ranks each step has the same for all its chunks */
   bool uses[PCCL_BUFFERS];
   int32_t chunks[PCCL_BUFFERS];
   int32_t largest; /* the largest count of a step, on any rank */
@@ -54,6 +57,7 @@ typedef struct pccl_loaded {
   pccl_loaded_step *step;
   polyccl_wait *wait;
   pccl_link *link;
+  uint64_t *addends;                     /* of reducing steps, by chunk: PCCL_K_ADDENDS */
   struct pccl_generated_code *generated; /* generated.h; NULL: interpreted */
 } pccl_loaded;
 
@@ -62,6 +66,7 @@ typedef struct pccl_loaded {
 typedef struct pccl_run {
   size_t src, dst, far_src, far_dst;
   size_t src_len, dst_len, far_src_len, far_dst_len;
+  uint64_t addends; /* of an average */
 } pccl_run;
 
 typedef struct pccl_prepared_step {

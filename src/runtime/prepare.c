@@ -109,12 +109,16 @@ static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   return POLYCCL_SUCCESS;
 }
 
-/* Chunk ranges that lie end to end on every side need one run. */
+/* Chunk ranges that lie end to end on every side need one run. Both ends of a message must see it alike. */
 static bool merges(const pccl_prepared *p, const geometry *g) {
-  return p->batches == 1 && g->count == g->stride * (size_t)g->plan->spec.chunks;
+  bool alike = p->op != POLYCCL_AVG || !g->plan->averages || g->plan->uniform;
+  return p->batches == 1 && g->count == g->stride * (size_t)g->plan->spec.chunks && alike;
 }
 
 static void fill_run(const geometry *g, const pccl_loaded_step *s, int32_t k, pccl_run *run) {
+  if (g->plan->averages && pccl_ops[s->op].reduces) {
+    run->addends = g->plan->addends[s->addends + (size_t)k];
+  }
   if (s->src.buffer >= 0) {
     locate(g, s->src.buffer, s->src.chunk + k, &run->src, &run->src_len);
   }

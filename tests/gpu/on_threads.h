@@ -1,6 +1,7 @@
 /* CUDA's built-ins on a CPU, a pthread per GPU thread, for generated sources (src/kernel/device.h, PCCL_ON_THREADS):
  *
- *   g++ -DPCCL_ON_THREADS -include tests/gpu/on_threads.h -x c++ -fno-strict-aliasing -shared -fPIC plan.cu
+ *   g++ -DPCCL_ON_THREADS -include tests/gpu/on_threads.h -x c++ -fno-strict-aliasing -ffp-contract=off -shared -fPIC \
+ *     plan.cu
  *
  * A file compiled so exports on_threads_run(), by which driver_on_threads.c launches its kernels. */
 #ifndef ON_THREADS_H

@@ -213,8 +213,9 @@ static bool take(machine *m, int32_t rank, const polyccl_step *step, const messa
 
 /* The call's reduction. */
 static uint64_t reduce(const machine *m, uint64_t a, uint64_t b) {
-  uint64_t x = a + b;
-  if (m->options.same_bits) { /* commutative still, but no longer associative */
+  uint64_t x = table_reduce(m->options.reduction, a, b);
+  if (m->options.same_bits &&
+      m->options.reduction == INTERPRETER_ADD) { /* commutative still, but no longer associative */
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x ^= x >> 27;
   }
@@ -459,7 +460,7 @@ static bool make(machine *m) {
     }
     for (int32_t k = 0; k < table_inputs(p); k++) {
       for (int32_t b = 0; b < m->options.micro_batches; b++) {
-        store(m, r, POLYCCL_BUF_INPUT, k, b, (element){.number = table_leaf(m->options.seed, r, k, b), .held = true});
+        store(m, r, POLYCCL_BUF_INPUT, k, b, (element){.number = table_leaf(&m->options, r, k, b), .held = true});
       }
     }
   }
@@ -508,7 +509,7 @@ static bool check_outputs(machine *m) {
       for (int32_t b = 0; b < m->options.micro_batches; b++) {
         uint64_t number;
         const element *found = element_at(m, r, POLYCCL_BUF_OUTPUT, k, b);
-        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && table_wanted(p, m->options.seed, r, k, b, &number) &&
+        if (exists(m, POLYCCL_BUF_OUTPUT, k, b) && table_wanted(p, &m->options, r, k, b, &number) &&
             (!found->held || found->number != number)) {
           return failed(m, INTERPRETER_WRONG, "rank %d output[%d] is wrong in micro-batch %d", r, k, b);
         }

@@ -17,13 +17,23 @@ typedef enum interpreter_outcome {
   INTERPRETER_NO_MEMORY
 } interpreter_outcome;
 
+/* What `+` is: the sum of 64-bit numbers, which wraps; or, of 32-bit floats that are mostly special (zeros, infinities
+ * and NaNs of both signs), the least, the greatest or the sum. */
+typedef enum interpreter_reduction {
+  INTERPRETER_ADD = 0,
+  INTERPRETER_MIN,
+  INTERPRETER_MAX,
+  INTERPRETER_FLOAT_ADD /* with same_bits only: it is not associative */
+} interpreter_reduction;
+
 typedef struct interpreter_options {
   int micro_batches; /* M; a chunk has one element per micro-batch */
   int depth;         /* FIFO slots of each connection */
   int missing;       /* elements that a block lacks: its count is chunks x M - missing */
   uint64_t seed;     /* of the interleaving and of the numbers */
-  bool same_bits;    /* asks instead whether all ranks of an allreduce add in one order: numbers that show the order are
-                        added, and the ranks compared with one another */
+  interpreter_reduction reduction;
+  bool same_bits; /* asks instead whether all ranks of an allreduce add in one order: numbers that show the order are
+                     added, and the ranks compared with one another */
 } interpreter_options;
 
 /* `why` gets one line unless the plan came right. */

@@ -71,9 +71,9 @@ static void generated(const trial *t, int op, const int32_t *src, size_t src_n, 
                       .reduce = pccl_reduce_kernels()->reduce[POLYCCL_INT32][POLYCCL_SUM]};
   pccl_k_end recv = {.slots = in, .count = 5}, send = {.slots = out, .count = 5};
   pccl_k_span from = {(char *)(uintptr_t)src, src_n}, to = {(char *)dst, dst_n};
-  assert_int_equal(
-      pccl_k_run(&call, (int)t->protocol, op, in != NULL ? &recv : NULL, out != NULL ? &send : NULL, from, to, t->n, 0),
-      0);
+  assert_int_equal(pccl_k_run(&call, (int)t->protocol, op, in != NULL ? &recv : NULL, out != NULL ? &send : NULL, from,
+                              to, t->n, 0, 0),
+                   0);
 }
 
 static void moves_h(trial *t) {
