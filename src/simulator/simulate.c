@@ -85,6 +85,12 @@ static polyccl_result resolve_options(sim *s) {
   for (size_t t = 0; t < plan->tbs; t++) {
     s->executions += (uint64_t)plan->tb[t].steps * (uint64_t)s->batches;
   }
+  if (s->executions > POLYCCL_SIM_MAX_EXECUTIONS) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "%zu steps for %d micro-batches are %llu step executions; a simulation takes at most %llu: use "
+                     "fewer micro-batches",
+                     plan->steps, s->batches, (unsigned long long)s->executions, POLYCCL_SIM_MAX_EXECUTIONS);
+  }
   s->tracing = o->keep != 0;
   if (isnan(o->tolerance) || isnan(o->contention)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
