@@ -106,6 +106,9 @@ static inline int32_t pccl_verify_cell(const pccl_verify *v, int32_t rank, uint8
   return pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
 }
 
+/* POLYCCL_ERROR_MEMORY: "out of memory for WHAT", and how large the plan is. */
+polyccl_result pccl_verify_no_memory(const pccl_verify *v, const char *what) __attribute__((cold));
+
 const char *pccl_verify_buffer(uint8_t buffer); /* "input", "output", "scratch" */
 
 /* "rank 0 tb 1 step 4 (rcs, ring.lua:7)" */

@@ -166,7 +166,7 @@ static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t
   const pccl_verify *v = r->v;
   int32_t *last = pccl_array(v->plan->steps, sizeof *last);
   if (last == NULL) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(r->v, "finding what orders the steps");
   }
   while (count > 0 && !pccl_reach_exhausted(r)) {
     int32_t tb = v->step_tb[query[open[0]].before];
@@ -200,7 +200,7 @@ static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t
     }
     size_t first_failed = end;
     if (ask_together(r, query, i, end, open, &opens, &first_failed) == NO_MEMORY) {
-      return pccl_no_memory("the order of the steps");
+      return pccl_verify_no_memory(r->v, "finding what orders the steps");
     }
     *failed = first_failed < end ? first_failed : count;
   }
@@ -211,7 +211,7 @@ polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
   reach *made = pccl_zeroed(1, sizeof *made);
   if (made == NULL || (made->seen = pccl_zeroed(v->plan->tbs, sizeof(int32_t))) == NULL) {
     free(made);
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(v, "finding what orders the steps");
   }
   made->v = v;
   *opened = made;
@@ -224,7 +224,8 @@ polyccl_result pccl_reach_ask_all(pccl_reach *r, const pccl_reach_query *query, 
     return POLYCCL_SUCCESS;
   }
   size_t *open = pccl_array(count, sizeof *open);
-  polyccl_result result = open == NULL ? pccl_no_memory("the verifier") : answer_all(r, query, count, open, failed);
+  polyccl_result result = open == NULL ? pccl_verify_no_memory(r->v, "finding what orders the steps")
+                                       : answer_all(r, query, count, open, failed);
   free(open);
   return result;
 }
@@ -236,7 +237,7 @@ polyccl_result pccl_reach_ask(pccl_reach *r, int32_t before, int32_t after, bool
   }
   answer found = ask(r, before, after);
   *certain = found == YES;
-  return found == NO_MEMORY ? pccl_no_memory("the verifier") : POLYCCL_SUCCESS;
+  return found == NO_MEMORY ? pccl_verify_no_memory(r->v, "finding what orders the steps") : POLYCCL_SUCCESS;
 }
 
 void pccl_reach_close(pccl_reach *r) {
