@@ -123,7 +123,8 @@ typedef struct polyccl_simulation {
 
 /* `options` may be NULL. Rank r of the plan sits on rank r of the topology, which may have more. Errors: INVALID for a
  * plan that cannot end (the message names the cycle) or is not well formed, for ranks that no route joins; LIMIT where
- * memory would pass POLYCCL_SIM_MAX_MEMORY. A plan that passed polyccl_plan_verify() always ends. */
+ * memory would pass POLYCCL_SIM_MAX_MEMORY or its steps POLYCCL_SIM_MAX_EXECUTIONS. A plan that passed
+ * polyccl_plan_verify() always ends. */
 POLYCCL_API polyccl_result polyccl_simulate(const polyccl_plan *plan, const polyccl_topology *topology,
                                             const polyccl_sim_options *options, polyccl_simulation **simulation);
 POLYCCL_API void polyccl_simulation_destroy(polyccl_simulation *simulation); /* NULL is fine */

@@ -12,6 +12,15 @@ const char *pccl_verify_buffer(uint8_t buffer) {
   return buffer <= POLYCCL_BUF_SCRATCH ? names[buffer] : "unknown buffer";
 }
 
+polyccl_result pccl_verify_no_memory(const pccl_verify *v, const char *what) {
+  const polyccl_plan *plan = v->plan;
+  size_t cells = v->cell != NULL && v->parts != NULL ? v->cell[plan->ranks] : 0;
+  return pccl_fail(POLYCCL_ERROR_MEMORY,
+                   "out of memory for %s: the plan has %d ranks, %zu thread blocks, %zu steps, %zu connections and %zu "
+                   "chunks in use",
+                   what, plan->ranks, plan->tbs, plan->steps, plan->connections, cells);
+}
+
 pccl_step_name pccl_verify_name(const pccl_verify *v, int32_t step) {
   pccl_step_name name;
   const polyccl_plan *plan = v->plan;

@@ -22,7 +22,7 @@
 #define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 27)
 #define PCCL_VERIFY_MAX_SUMS ((size_t)1 << 25)
 /* Steps looked at to answer what clocks do not (verify_reach.c). */
-#define PCCL_VERIFY_MAX_REACH ((size_t)1 << 30)
+#define PCCL_VERIFY_MAX_REACH ((size_t)1 << 28)
 
 /* Scratch chunks that have cells: all that steps touch. What a plan declares and leaves alone costs nothing. */
 typedef struct pccl_scratch_part {
@@ -71,6 +71,8 @@ void pccl_reach_close(pccl_reach *reach); /* NULL is fine */
 polyccl_result pccl_reach_ask_all(pccl_reach *reach, const pccl_reach_query *query, size_t count, size_t *failed);
 /* One, by a bounded search: `certain` is false also where that finds no answer. */
 polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, bool *certain);
+/* PCCL_VERIFY_MAX_REACH is reached: nothing more is found. */
+bool pccl_reach_exhausted(const pccl_reach *reach);
 
 /* verify_reference.c: checks the marks, sets them. */
 polyccl_result pccl_verify_references(pccl_verify *v);
@@ -103,6 +105,9 @@ static inline int32_t pccl_verify_cell(const pccl_verify *v, int32_t rank, uint8
   }
   return pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
 }
+
+/* POLYCCL_ERROR_MEMORY: "out of memory for WHAT", and how large the plan is. */
+polyccl_result pccl_verify_no_memory(const pccl_verify *v, const char *what) __attribute__((cold));
 
 const char *pccl_verify_buffer(uint8_t buffer); /* "input", "output", "scratch" */
 

@@ -94,7 +94,7 @@ static polyccl_result check_thread_blocks(pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   v->step_tb = pccl_array(plan->steps, sizeof *v->step_tb);
   if (v->step_tb == NULL) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(v, "checking the numbers");
   }
   for (size_t i = 0; i < plan->steps; i++) {
     v->step_tb[i] = -1;
@@ -144,7 +144,7 @@ static polyccl_result check_connections(pccl_verify *v) {
     uint64_t key = (uint64_t)at->src << 48 | (uint64_t)at->dst << 32 | (uint64_t)at->channel;
     bool is_new;
     if (pccl_map_put(&seen, key, 0, &is_new) == NULL) {
-      result = pccl_no_memory("the verifier");
+      result = pccl_verify_no_memory(v, "checking the numbers");
     } else if (!is_new) {
       result = pccl_fail(POLYCCL_ERROR_INVALID, "the connection from rank %d to rank %d, channel %d, is there twice",
                          at->src, at->dst, at->channel);
@@ -308,7 +308,7 @@ static polyccl_result check_posts(const pccl_verify *v, pccl_map *seen) {
     }
     bool is_new;
     if (pccl_map_put(seen, (uint64_t)post->rank << 32 | (uint64_t)post->chunk, 0, &is_new) == NULL) {
-      return pccl_no_memory("the verifier");
+      return pccl_verify_no_memory(v, "checking the numbers");
     }
     if (!is_new) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d] has two postconditions", post->rank, post->chunk);

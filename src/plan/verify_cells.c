@@ -65,7 +65,7 @@ static polyccl_result number_cells(pccl_verify *v, scratch_parts *parts) {
     int32_t cells = 0;
     v->parts[r] = parts->len;
     if (!add_rank(v, &v->plan->rank[r], parts)) {
-      return pccl_no_memory("the scratch that steps touch");
+      return pccl_verify_no_memory(v, "the scratch that steps touch");
     }
     for (size_t i = v->parts[r]; i < parts->len; i++) {
       parts->data[i].cell = cells;
@@ -84,10 +84,10 @@ static polyccl_result number_cells(pccl_verify *v, scratch_parts *parts) {
 }
 
 polyccl_result pccl_verify_cells(pccl_verify *v) {
-  v->cell = pccl_array((size_t)v->plan->ranks + 1, sizeof *v->cell);
+  v->cell = pccl_zeroed((size_t)v->plan->ranks + 1, sizeof *v->cell);
   v->parts = pccl_array((size_t)v->plan->ranks + 1, sizeof *v->parts);
   if (v->cell == NULL || v->parts == NULL) {
-    return pccl_no_memory("the verifier's list of ranks");
+    return pccl_verify_no_memory(v, "the list of ranks");
   }
   v->cell[0] = 0;
   scratch_parts parts = {0};

@@ -99,7 +99,7 @@ polyccl_result pccl_verify_match(pccl_verify *v) {
   int32_t *sends = pccl_array(steps, sizeof *sends);
   polyccl_result result;
   if (v->from == NULL || v->to == NULL || work == NULL || sends == NULL) {
-    result = pccl_no_memory("the verifier");
+    result = pccl_verify_no_memory(v, "matching the messages");
   } else {
     for (size_t s = 0; s < steps; s++) {
       v->from[s] = v->to[s] = -1;

@@ -59,7 +59,7 @@ static polyccl_result machine_make(machine *m, const pccl_verify *v) {
   if (m->done == NULL || m->awaited == NULL || m->ready == NULL || m->waiting == NULL || m->next == NULL ||
       m->sent == NULL || m->received == NULL || m->sender == NULL || m->receiver == NULL) {
     machine_free(m);
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(v, "finding an order of the steps");
   }
   return POLYCCL_SUCCESS;
 }
@@ -298,7 +298,7 @@ polyccl_result pccl_verify_order(pccl_verify *v) {
   v->order = pccl_array(v->plan->steps, sizeof *v->order);
   v->level = pccl_array(v->plan->steps, sizeof *v->level);
   if (v->order == NULL || v->level == NULL) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(v, "finding an order of the steps");
   }
   machine m;
   PCCL_TRY(machine_make(&m, v));

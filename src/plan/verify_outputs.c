@@ -64,7 +64,7 @@ static polyccl_result describe(pccl_execution *e, int32_t value, pccl_text *text
     pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
     return POLYCCL_SUCCESS;
   } else if (!pccl_value_expand(&e->values, value)) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(e->v, "what the outputs must hold");
   }
   pccl_sort_leaves(e->values.list.data, e->values.list.len);
   pccl_sort_leaves(e->wanted.data, e->wanted.len);
@@ -109,7 +109,8 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
       if (value == leaf.rank * e->values.input + leaf.chunk) {
         return POLYCCL_SUCCESS;
       }
-      return want(e, &leaf, 1) ? report_wrong(e, rank, chunk, cell) : pccl_no_memory("the verifier");
+      return want(e, &leaf, 1) ? report_wrong(e, rank, chunk, cell)
+                               : pccl_verify_no_memory(e->v, "what the outputs must hold");
     case PCCL_POST_ALL: break;
   }
   bool right;
@@ -120,7 +121,7 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
   e->wanted.len = 0;
   for (int32_t r = 0; r < v->plan->ranks; r++) {
     if (!pccl_vec_push(&e->wanted, r * e->values.input + leaf.chunk)) {
-      return pccl_no_memory("the verifier");
+      return pccl_verify_no_memory(e->v, "what the outputs must hold");
     }
   }
   return report_wrong(e, rank, chunk, cell);
@@ -143,7 +144,7 @@ static polyccl_result check_post(pccl_execution *e, const polyccl_post *post) {
   size_t cell = v->cell[post->rank] + (size_t)pccl_verify_cell(v, post->rank, POLYCCL_BUF_OUTPUT, post->chunk);
   int32_t value = pccl_execution_held(e, post->rank, cell);
   if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(e->v, "what the outputs must hold");
   }
   bool no_memory = false;
   if (value != PCCL_NOTHING && pccl_value_holds(&e->values, value, e->wanted.data, e->wanted.len, &no_memory)) {
@@ -189,7 +190,7 @@ static polyccl_result compare_posts(pccl_execution *e) {
   const polyccl_plan *plan = e->v->plan;
   promise *all = pccl_array(plan->posts, sizeof *all);
   if (all == NULL) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(e->v, "what the outputs must hold");
   }
   for (size_t i = 0; i < plan->posts; i++) {
     const polyccl_post *post = &plan->post[i];

@@ -51,7 +51,7 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
     value = pccl_value_add(&e->values, old, value);
   }
   if (value == PCCL_NOTHING) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(e->v, "what the chunks hold");
   }
   if (op->writes_dst) {
     e->value[at->dst + (size_t)i] = value + 1;
@@ -84,7 +84,7 @@ static polyccl_result run_step(pccl_execution *e, int32_t s) {
   }
   if (op->sends) {
     if (!pccl_vec_reserve(&e->sent, (size_t)step->count)) {
-      return pccl_no_memory("the verifier");
+      return pccl_verify_no_memory(e->v, "what the chunks hold");
     }
     e->message[s] = e->sent.len;
     e->sent.len += (size_t)step->count;
@@ -148,7 +148,7 @@ polyccl_result pccl_verify_post(pccl_verify *v) {
   v->report.identical = true;
   polyccl_result result;
   if (e.value == NULL || e.writer == NULL || e.message == NULL) {
-    result = pccl_no_memory("the verifier");
+    result = pccl_verify_no_memory(v, "what the chunks hold");
   } else {
     result = execute(&e);
   }

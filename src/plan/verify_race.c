@@ -106,7 +106,7 @@ static polyccl_result keep(race *r, int32_t tb, int32_t index) {
   }
   if (!pccl_vec_reserve(&r->rows, r->tbs) ||
       !pccl_vec_push(&r->history[tb], (snapshot){.step = index, .row = r->rows.len})) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(r->v, "finding races");
   }
   memcpy(r->rows.data + r->rows.len, r->clock[tb], r->tbs * sizeof(int32_t));
   r->rows.len += r->tbs;
@@ -120,7 +120,7 @@ static polyccl_result make_clock(race *r, int32_t tb, bool *made) {
   if (*made && r->clock[tb] == NULL) {
     r->clock[tb] = pccl_zeroed(r->max_tbs, sizeof(int32_t));
     r->clocks++;
-    return r->clock[tb] != NULL ? POLYCCL_SUCCESS : pccl_no_memory("the order of thread blocks");
+    return r->clock[tb] != NULL ? POLYCCL_SUCCESS : pccl_verify_no_memory(r->v, "finding races");
   }
   return POLYCCL_SUCCESS;
 }
@@ -167,7 +167,7 @@ static polyccl_result require_order(race *r, int32_t before, int32_t s, int32_t 
   }
   return pccl_vec_push(&r->open, (pccl_reach_query){.before = before, .after = s, .cell = cell})
              ? POLYCCL_SUCCESS
-             : pccl_no_memory("the verifier");
+             : pccl_verify_no_memory(r->v, "finding races");
 }
 
 static polyccl_result add_reader(race *r, int32_t cell, int32_t s) {
@@ -182,7 +182,7 @@ static polyccl_result add_reader(race *r, int32_t cell, int32_t s) {
   } else if (pccl_vec_push(&r->pool, (reader){0})) {
     entry = (int32_t)(r->pool.len - 1);
   } else {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(r->v, "finding races");
   }
   r->pool.data[entry] = (reader){.step = s, .next = head};
   r->readers[cell] = entry;
@@ -350,7 +350,7 @@ polyccl_result pccl_verify_race(const pccl_verify *v) {
   polyccl_result result = POLYCCL_SUCCESS;
   if (r.clock == NULL || r.moved == NULL || r.history == NULL || r.writer == NULL || r.readers == NULL ||
       first == NULL || sorted == NULL) {
-    result = pccl_no_memory("the verifier");
+    result = pccl_verify_no_memory(v, "finding races");
   } else if ((result = pccl_reach_open(v, &r.reach)) == POLYCCL_SUCCESS) {
     result = check_ranks(&r, first, sorted);
   }

@@ -13,17 +13,22 @@
 
 enum { SEARCH_STEPS = 2048, NO_STEP = -1 };
 
+/* Steps of a thread block that are to be visited, from the last on; count 0: as many as are not yet seen. */
+struct run {
+  int32_t last, count;
+};
+
 typedef struct pccl_reach {
   const pccl_verify *v;
-  int32_t *seen;           /* [tbs] steps of the thread block below this index are visited or being visited */
-  PCCL_VEC(int32_t) stack; /* steps to go on from */
-  PCCL_VEC(int32_t) dirty; /* thread blocks with `seen` set */
-  size_t work;             /* steps looked at so far */
+  int32_t *seen;              /* [tbs] steps of the thread block below this index are visited or being visited */
+  PCCL_VEC(struct run) stack; /* to go on from */
+  PCCL_VEC(int32_t) dirty;    /* thread blocks with `seen` set */
+  size_t work;                /* steps looked at so far */
 } reach;
 
 typedef enum answer { NO, YES, UNKNOWN, NO_MEMORY } answer;
 
-static bool exhausted(const reach *r) { return r->work > PCCL_VERIFY_MAX_REACH; }
+bool pccl_reach_exhausted(const pccl_reach *r) { return r->work > PCCL_VERIFY_MAX_REACH; }
 
 static bool visit(reach *r, int32_t s, int32_t level) {
   if (r->v->level[s] <= level) {
@@ -33,7 +38,7 @@ static bool visit(reach *r, int32_t s, int32_t level) {
   if (index < r->seen[tb]) {
     return true;
   }
-  return pccl_vec_push(&r->stack, s);
+  return pccl_vec_push(&r->stack, (struct run){.last = s});
 }
 
 /* Pushes what leads to step `s` from other thread blocks. */
@@ -50,7 +55,8 @@ static bool expand(reach *r, int32_t s, int32_t level) {
 }
 
 /* Visits what comes before `after` and has a chain longer than `level`, until it meets `wanted` (NO_STEP: until there
- * is no more) or has looked at `limit` steps. What it met is below `seen`. */
+ * is no more) or has looked at `limit` steps. What it met is below `seen`. A step's way to other thread blocks is
+ * followed before the steps that come before it in its own: a way back through many ranks is found in as many steps. */
 static answer search(reach *r, int32_t after, int32_t level, int32_t wanted, size_t limit) {
   const pccl_verify *v = r->v;
   size_t visited = 0;
@@ -58,23 +64,28 @@ static answer search(reach *r, int32_t after, int32_t level, int32_t wanted, siz
     return NO_MEMORY;
   }
   while (r->stack.len > 0) {
-    int32_t s = r->stack.data[--r->stack.len], tb = v->step_tb[s];
+    struct run at = r->stack.data[--r->stack.len];
+    int32_t s = at.last, tb = v->step_tb[s];
     if (wanted != NO_STEP && tb == v->step_tb[wanted] && s >= wanted) {
       return YES;
     }
     if (r->seen[tb] == 0 && !pccl_vec_push(&r->dirty, tb)) {
       return NO_MEMORY;
     }
-    int32_t low = r->seen[tb], index = pccl_verify_index(v, (size_t)s);
-    r->seen[tb] = index >= low ? index + 1 : low;
-    for (; index >= low && v->level[s] > level; index--, s--) {
-      r->work++;
-      if (++visited > limit) {
-        return UNKNOWN;
-      }
-      if (!expand(r, s, level)) {
-        return NO_MEMORY;
-      }
+    if (at.count == 0) {
+      int32_t low = r->seen[tb], index = pccl_verify_index(v, (size_t)s);
+      r->seen[tb] = index >= low ? index + 1 : low;
+      at.count = index + 1 - low;
+    }
+    if (at.count <= 0 || v->level[s] <= level) {
+      continue;
+    }
+    r->work++;
+    if (++visited > limit) {
+      return UNKNOWN;
+    }
+    if ((at.count > 1 && !pccl_vec_push(&r->stack, (struct run){s - 1, at.count - 1})) || !expand(r, s, level)) {
+      return NO_MEMORY;
     }
   }
   return NO;
@@ -90,7 +101,7 @@ static void forget(reach *r) {
 static answer ask(reach *r, int32_t before, int32_t after) {
   r->work++;
   /* The level is that of `before` minus 1, so that it is visited itself. */
-  answer found = exhausted(r) ? UNKNOWN : search(r, after, r->v->level[before] - 1, before, SEARCH_STEPS);
+  answer found = pccl_reach_exhausted(r) ? UNKNOWN : search(r, after, r->v->level[before] - 1, before, SEARCH_STEPS);
   forget(r);
   return found;
 }
@@ -106,7 +117,7 @@ static answer ask_together(reach *r, const pccl_reach_query *query, size_t from,
   r->work += to - from;
   int32_t wanted = to - from == 1 ? query[from].before : NO_STEP;
   answer end = UNKNOWN;
-  if (!exhausted(r)) {
+  if (!pccl_reach_exhausted(r)) {
     end = search(r, query[from].after, level - 1, wanted, SEARCH_STEPS * (to - from));
   }
   for (size_t i = from; i < to && end != NO_MEMORY && end != YES && *failed == to; i++) {
@@ -155,9 +166,9 @@ static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t
   const pccl_verify *v = r->v;
   int32_t *last = pccl_array(v->plan->steps, sizeof *last);
   if (last == NULL) {
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(r->v, "finding what orders the steps");
   }
-  while (count > 0 && !exhausted(r)) {
+  while (count > 0 && !pccl_reach_exhausted(r)) {
     int32_t tb = v->step_tb[query[open[0]].before];
     sweep(r, tb, last);
     size_t left = 0;
@@ -189,7 +200,7 @@ static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t
     }
     size_t first_failed = end;
     if (ask_together(r, query, i, end, open, &opens, &first_failed) == NO_MEMORY) {
-      return pccl_no_memory("the order of the steps");
+      return pccl_verify_no_memory(r->v, "finding what orders the steps");
     }
     *failed = first_failed < end ? first_failed : count;
   }
@@ -200,7 +211,7 @@ polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
   reach *made = pccl_zeroed(1, sizeof *made);
   if (made == NULL || (made->seen = pccl_zeroed(v->plan->tbs, sizeof(int32_t))) == NULL) {
     free(made);
-    return pccl_no_memory("the verifier");
+    return pccl_verify_no_memory(v, "finding what orders the steps");
   }
   made->v = v;
   *opened = made;
@@ -213,7 +224,8 @@ polyccl_result pccl_reach_ask_all(pccl_reach *r, const pccl_reach_query *query, 
     return POLYCCL_SUCCESS;
   }
   size_t *open = pccl_array(count, sizeof *open);
-  polyccl_result result = open == NULL ? pccl_no_memory("the verifier") : answer_all(r, query, count, open, failed);
+  polyccl_result result = open == NULL ? pccl_verify_no_memory(r->v, "finding what orders the steps")
+                                       : answer_all(r, query, count, open, failed);
   free(open);
   return result;
 }
@@ -225,7 +237,7 @@ polyccl_result pccl_reach_ask(pccl_reach *r, int32_t before, int32_t after, bool
   }
   answer found = ask(r, before, after);
   *certain = found == YES;
-  return found == NO_MEMORY ? pccl_no_memory("the verifier") : POLYCCL_SUCCESS;
+  return found == NO_MEMORY ? pccl_verify_no_memory(r->v, "finding what orders the steps") : POLYCCL_SUCCESS;
 }
 
 void pccl_reach_close(pccl_reach *r) {

@@ -10,10 +10,17 @@
  * In both, the two steps may be one, when they concern the very same chunks: a fused step takes each element before it
  * stores it. Which of two accesses comes first needs no search: the race check has proved that they are ordered, so the
  * topological order tells. That one comes after the end of another is asked of verify_reach.c, and what a bounded
- * search does not find is taken as no: marking and checking agree, since both are this file. */
+ * search does not find is taken as no: marking and checking agree, since both are this file.
+ *
+ * Each cell's accesses are walked once, backwards for get and forwards for put. Of the writes after a send only the
+ * next must be asked for, since it comes before the others; of the accesses before a receive, the last write and the
+ * reads since. Of the sends of later writes (the receives of earlier sends), which nothing orders, one per thread block
+ * is asked for, the first (the last): the others of the thread block follow (go before) it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "plan/reference.h"
 #include "plan/verify.h"
@@ -23,13 +30,28 @@ typedef struct access {
   bool writes;
 } access;
 
+/* One step of each of some thread blocks, kept for all of the thread block. */
+typedef struct held_steps {
+  PCCL_VEC(int32_t) step;
+  int32_t *place; /* [tbs] 1 + the index in `step`, or 0 */
+} held_steps;
+
+enum { ASKED = 1 << 12 };
+
 typedef struct marker {
   pccl_verify *v;
   pccl_reach *reach;
-  int32_t *position; /* [steps] in the topological order */
-  size_t *first;     /* [cells + 1] in accesses */
-  access *accesses;
-  size_t total;
+  bool *yes;         /* [steps] what is asked of the step's mark, and still holds */
+  int32_t *sorted;   /* [steps] the topological order, rank by rank */
+  size_t *rank_from; /* [ranks + 1] in sorted */
+  int32_t rank;      /* the one whose cells are at hand */
+  size_t *first;     /* [cells of a rank + 1] in accesses */
+  PCCL_VEC(access) accesses;
+  held_steps moved, plain; /* of the cell at hand */
+  struct asked {
+    int32_t before, after;
+    bool yes;
+  } asked[ASKED]; /* answers to come back to: neighbouring cells ask the same */
 } marker;
 
 typedef struct range {
@@ -74,58 +96,109 @@ static polyccl_result ends_before(marker *m, int32_t moved, int32_t other, bool 
     *yes = same_chunks;
     return POLYCCL_SUCCESS;
   }
-  return pccl_reach_ask(m->reach, moved, other, yes);
+  uint64_t key = (uint64_t)(uint32_t)moved << 32 | (uint32_t)other;
+  struct asked *known = &m->asked[pccl_mix64(key) % ASKED];
+  if (known->before != moved || known->after != other) {
+    *known = (struct asked){.before = moved, .after = other};
+    PCCL_TRY(pccl_reach_ask(m->reach, moved, other, &known->yes));
+  }
+  *yes = known->yes;
+  return POLYCCL_SUCCESS;
 }
 
-static polyccl_result write_allows_get(marker *m, int32_t send, int32_t write, bool *yes) {
+/* Keeps `step` for its thread block in place of one that it replaces (earlier: of a later one). */
+static polyccl_result hold(const marker *m, held_steps *held, int32_t step, bool earlier) {
+  int32_t *place = &held->place[m->v->step_tb[step]];
+  if (*place > 0) {
+    int32_t *at = &held->step.data[*place - 1];
+    *at = (step < *at) == earlier ? step : *at;
+    return POLYCCL_SUCCESS;
+  }
+  *place = (int32_t)held->step.len + 1;
+  return pccl_vec_push(&held->step, step) ? POLYCCL_SUCCESS : pccl_no_memory("marks of messages");
+}
+
+static void let_go(const marker *m, held_steps *held) {
+  for (size_t i = 0; i < held->step.len; i++) {
+    held->place[m->v->step_tb[held->step.data[i]]] = 0;
+  }
+  held->step.len = 0;
+}
+
+/* ---- get ---- */
+
+/* With what comes later: the next write, and (moved) the sends of writes that may go by put. */
+static polyccl_result ask_get(marker *m, int32_t send, int32_t next_write) {
   const pccl_verify *v = m->v;
   int32_t receive = v->to[send];
-  PCCL_TRY(ends_before(m, receive, write, false, yes));
-  if (*yes && only_stores(v, write)) {
-    int32_t source = v->from[write];
-    return ends_before(m, receive, source, same(lent_by(v, send), stored_by(v, write)), yes);
+  bool *yes = &m->yes[send];
+  if (*yes && next_write >= 0) {
+    PCCL_TRY(ends_before(m, receive, next_write, false, yes));
+  }
+  for (size_t i = 0; *yes && i < m->moved.step.len; i++) {
+    int32_t source = m->moved.step.data[i];
+    PCCL_TRY(ends_before(m, receive, source, same(lent_by(v, send), stored_by(v, v->to[source])), yes));
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result may_get(marker *m, int32_t send, bool *yes) {
+static polyccl_result ask_gets_of_cell(marker *m, size_t cell) {
   const pccl_verify *v = m->v;
-  range place = lent_by(v, send);
-  *yes = place.count > 0;
-  for (int32_t i = 0; *yes && i < place.count; i++) {
-    size_t cell = v->cell[place.rank] + (size_t)(place.cell + i);
-    for (size_t a = m->first[cell]; *yes && a < m->first[cell + 1]; a++) {
-      const access *other = &m->accesses[a];
-      if (other->writes && m->position[other->step] > m->position[send]) {
-        PCCL_TRY(write_allows_get(m, send, other->step, yes));
-      }
+  int32_t next_write = -1;
+  let_go(m, &m->moved);
+  for (size_t end = m->first[cell + 1], a = end; end > m->first[cell]; end = a) {
+    int32_t s = m->accesses.data[end - 1].step;
+    bool writes = false;
+    for (a = end; a > m->first[cell] && m->accesses.data[a - 1].step == s; a--) {
+      writes = writes || m->accesses.data[a - 1].writes;
+    }
+    if (m->yes[s] && covers(lent_by(v, s), v->cell[m->rank] + cell, v)) {
+      PCCL_TRY(ask_get(m, s, next_write));
+    }
+    next_write = writes ? s : next_write;
+    if (writes && only_stores(v, s)) {
+      PCCL_TRY(hold(m, &m->moved, v->from[s], true));
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result access_allows_put(marker *m, int32_t receive, int32_t before, size_t cell, bool *yes) {
+/* ---- put ---- */
+
+/* With what came earlier: (plain) the last write and the reads since, (moved) the receives of sends by get. */
+static polyccl_result ask_put(marker *m, int32_t receive) {
   const pccl_verify *v = m->v;
   int32_t send = v->from[receive];
-  PCCL_TRY(ends_before(m, before, send, false, yes));
-  bool lends = (v->plan->step[before].flags & POLYCCL_FLAG_GET) != 0 && covers(lent_by(v, before), cell, v);
-  if (*yes && lends) {
-    return ends_before(m, v->to[before], send, same(lent_by(v, before), stored_by(v, receive)), yes);
+  bool *yes = &m->yes[receive];
+  for (size_t i = 0; *yes && i < m->plain.step.len; i++) {
+    PCCL_TRY(ends_before(m, m->plain.step.data[i], send, false, yes));
+  }
+  for (size_t i = 0; *yes && i < m->moved.step.len; i++) {
+    int32_t taker = m->moved.step.data[i];
+    PCCL_TRY(ends_before(m, taker, send, same(lent_by(v, v->from[taker]), stored_by(v, receive)), yes));
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result may_put(marker *m, int32_t receive, bool *yes) {
+static polyccl_result ask_puts_of_cell(marker *m, size_t cell) {
   const pccl_verify *v = m->v;
-  *yes = only_stores(v, receive);
-  range place = stored_by(v, receive);
-  for (int32_t i = 0; *yes && i < place.count; i++) {
-    size_t cell = v->cell[place.rank] + (size_t)(place.cell + i);
-    for (size_t a = m->first[cell]; *yes && a < m->first[cell + 1]; a++) {
-      int32_t other = m->accesses[a].step;
-      if (m->position[other] < m->position[receive]) {
-        PCCL_TRY(access_allows_put(m, receive, other, cell, yes));
-      }
+  let_go(m, &m->moved);
+  let_go(m, &m->plain);
+  for (size_t from = m->first[cell], a = from; from < m->first[cell + 1]; from = a) {
+    int32_t s = m->accesses.data[from].step;
+    bool writes = false;
+    for (a = from; a < m->first[cell + 1] && m->accesses.data[a].step == s; a++) {
+      writes = writes || m->accesses.data[a].writes;
+    }
+    if (m->yes[s] && writes) {
+      PCCL_TRY(ask_put(m, s));
+    }
+    if (writes) {
+      let_go(m, &m->plain);
+    }
+    PCCL_TRY(hold(m, &m->plain, s, false));
+    if ((v->plan->step[s].flags & POLYCCL_FLAG_GET) != 0 && covers(lent_by(v, s), v->cell[m->rank] + cell, v)) {
+      PCCL_TRY(hold(m, &m->moved, v->to[s], false));
     }
   }
   return POLYCCL_SUCCESS;
@@ -133,86 +206,157 @@ static polyccl_result may_put(marker *m, int32_t receive, bool *yes) {
 
 /* ---- accesses by cell ---- */
 
-/* Calls for each cell that step `s` touches: counts it (accesses NULL) or enters it. */
-static void touch(marker *m, int32_t s, range place, bool writes) {
+/* Counts the accesses of a range (`enter`: enters them). */
+static void touch(marker *m, int32_t s, range place, bool writes, bool enter) {
   for (int32_t i = 0; i < place.count; i++) {
-    size_t cell = m->v->cell[place.rank] + (size_t)(place.cell + i);
-    if (m->accesses != NULL) {
-      m->accesses[m->first[cell + 1]] = (access){s, writes};
+    size_t *at = &m->first[place.cell + i + 1];
+    if (enter) {
+      m->accesses.data[*at] = (access){s, writes};
     }
-    m->first[cell + 1]++;
+    ++*at;
   }
 }
 
-static void touch_all(marker *m) {
+static void touch_all(marker *m, bool enter) {
   const pccl_verify *v = m->v;
-  for (size_t s = 0; s < v->plan->steps; s++) {
+  for (size_t i = m->rank_from[m->rank]; i < m->rank_from[m->rank + 1]; i++) {
+    int32_t s = m->sorted[i];
     const polyccl_step *step = &v->plan->step[s];
     if (pccl_ops[step->op].reads_src) {
-      touch(m, (int32_t)s, range_of(v, (int32_t)s, step->src_buf, step->src), false);
+      touch(m, s, range_of(v, s, step->src_buf, step->src), false, enter);
     }
     if (pccl_ops[step->op].writes_dst) {
-      touch(m, (int32_t)s, stored_by(v, (int32_t)s), true);
+      touch(m, s, stored_by(v, s), true, enter);
     }
   }
 }
 
-static polyccl_result open_marker(pccl_verify *v, marker *m) {
-  size_t cells = v->cell[v->plan->ranks];
-  *m = (marker){.v = v};
-  m->position = pccl_array(v->plan->steps + 1, sizeof *m->position);
-  m->first = pccl_zeroed(cells + 2, sizeof *m->first);
-  if (m->position == NULL || m->first == NULL) {
-    return pccl_no_memory("the verifier");
-  }
-  for (size_t i = 0; i < v->plan->steps; i++) {
-    m->position[v->order[i]] = (int32_t)i;
-  }
+/* The accesses of a rank, by cell, in topological order. */
+static polyccl_result list_accesses(marker *m) {
+  size_t cells = m->v->cell[m->rank + 1] - m->v->cell[m->rank];
+  memset(m->first, 0, (cells + 2) * sizeof *m->first);
   m->first++; /* counts at [cell + 1], then running positions; at last [cell] is where a cell's begin */
-  touch_all(m);
+  touch_all(m, false);
   for (size_t i = 0; i < cells; i++) {
     m->first[i + 1] += m->first[i];
   }
-  m->total = m->first[cells];
+  m->accesses.len = 0;
+  bool room = pccl_vec_reserve(&m->accesses, m->first[cells]);
   m->first--;
-  access *made = pccl_array(m->total + 1, sizeof *made);
-  if (made == NULL) {
-    return pccl_no_memory("the verifier");
+  if (!room) {
+    return pccl_no_memory("the accesses to a rank's memory");
   }
-  m->accesses = made;
-  touch_all(m);
-  return pccl_reach_open(v, &m->reach);
+  touch_all(m, true);
+  return POLYCCL_SUCCESS;
+}
+
+/* Asks, of all steps with `yes`, whether the mark is right; `gets` or puts. */
+static polyccl_result ask_all(marker *m, bool gets) {
+  const pccl_verify *v = m->v;
+  for (m->rank = 0; m->rank < v->plan->ranks; m->rank++) {
+    bool any = false;
+    for (size_t i = m->rank_from[m->rank]; i < m->rank_from[m->rank + 1]; i++) {
+      any = any || m->yes[m->sorted[i]];
+    }
+    if (!any) {
+      continue;
+    }
+    PCCL_TRY(list_accesses(m));
+    for (size_t cell = 0; cell < v->cell[m->rank + 1] - v->cell[m->rank]; cell++) {
+      if (m->first[cell + 1] - m->first[cell] > 1) {
+        PCCL_TRY(gets ? ask_gets_of_cell(m, cell) : ask_puts_of_cell(m, cell));
+      }
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static void sort_by_rank(marker *m) {
+  const pccl_verify *v = m->v;
+  for (size_t i = 0; i < v->plan->steps; i++) {
+    m->rank_from[pccl_verify_rank(v, i) + 1]++;
+  }
+  for (int32_t r = 0; r < v->plan->ranks; r++) {
+    m->rank_from[r + 1] += m->rank_from[r];
+  }
+  for (size_t i = v->plan->steps; i-- > 0;) { /* from the end: [rank + 1] walks down to where the rank begins */
+    m->sorted[--m->rank_from[pccl_verify_rank(v, (size_t)v->order[i]) + 1]] = v->order[i];
+  }
+  memmove(m->rank_from, m->rank_from + 1, (size_t)v->plan->ranks * sizeof *m->rank_from);
+  m->rank_from[v->plan->ranks] = v->plan->steps;
 }
 
 static void close_marker(marker *m) {
-  free(m->position);
-  free(m->first);
-  free(m->accesses);
-  pccl_reach_close(m->reach);
+  if (m != NULL) {
+    pccl_reach_close(m->reach);
+    free(m->yes);
+    free(m->sorted);
+    free(m->rank_from);
+    free(m->first);
+    pccl_vec_free(&m->accesses);
+    pccl_vec_free(&m->moved.step);
+    pccl_vec_free(&m->plain.step);
+    free(m->moved.place);
+    free(m->plain.place);
+    free(m);
+  }
+}
+
+static polyccl_result open_marker(pccl_verify *v, marker **opened) {
+  size_t max_cells = 0;
+  for (int32_t r = 0; r < v->plan->ranks; r++) {
+    size_t cells = v->cell[r + 1] - v->cell[r];
+    max_cells = cells > max_cells ? cells : max_cells;
+  }
+  marker *m = *opened = pccl_zeroed(1, sizeof *m);
+  if (m == NULL) {
+    return pccl_no_memory("marks of messages");
+  }
+  m->v = v;
+  m->yes = pccl_zeroed(v->plan->steps, sizeof *m->yes);
+  m->sorted = pccl_array(v->plan->steps, sizeof *m->sorted);
+  m->rank_from = pccl_zeroed((size_t)v->plan->ranks + 1, sizeof *m->rank_from);
+  m->first = pccl_array(max_cells + 2, sizeof *m->first);
+  m->moved.place = pccl_zeroed(v->plan->tbs, sizeof *m->moved.place);
+  m->plain.place = pccl_zeroed(v->plan->tbs, sizeof *m->plain.place);
+  if (m->moved.place == NULL || m->plain.place == NULL || m->yes == NULL || m->sorted == NULL || m->rank_from == NULL ||
+      m->first == NULL) {
+    return pccl_no_memory("marks of messages");
+  }
+  sort_by_rank(m);
+  return pccl_reach_open(v, &m->reach);
 }
 
 /* ---- the two uses ---- */
 
-static polyccl_result check_step(marker *m, int32_t s) {
+/* The mark of step `s` was not shown to be right. */
+static polyccl_result refuse_mark(const marker *m, int32_t s, const char *what) {
+  if (pccl_reach_exhausted(m->reach)) {
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; it is "
+        "as right without marks",
+        PCCL_VERIFY_MAX_REACH);
+  }
+  return pccl_verify_fail(m->v, s, "%s", what);
+}
+
+/* `flag`: GET or PUT. */
+static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
   const pccl_verify *v = m->v;
-  const polyccl_step *step = &v->plan->step[s];
-  bool yes = true;
-  if ((step->flags & POLYCCL_FLAG_GET) != 0) {
-    if (lent_by(v, s).count == 0) {
-      return pccl_verify_fail(v, s, "marked get, but this op leaves no message in memory");
+  for (size_t s = 0; s < v->plan->steps; s++) {
+    m->yes[s] = (v->plan->step[s].flags & flag) != 0;
+    if (m->yes[s] && flag == POLYCCL_FLAG_GET && lent_by(v, (int32_t)s).count == 0) {
+      return pccl_verify_fail(v, (int32_t)s, "marked get, but this op leaves no message in memory");
     }
-    PCCL_TRY(may_get(m, s, &yes));
-    if (!yes) {
-      return pccl_verify_fail(v, s, "marked get, but what it sends may be overwritten before it is received");
+    if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !only_stores(v, (int32_t)s)) {
+      return pccl_verify_fail(v, (int32_t)s, "marked put, but only recv and rcs store what they receive as it is");
     }
   }
-  if ((step->flags & POLYCCL_FLAG_PUT) != 0) {
-    if (!only_stores(v, s)) {
-      return pccl_verify_fail(v, s, "marked put, but only recv and rcs store what they receive as it is");
-    }
-    PCCL_TRY(may_put(m, s, &yes));
-    if (!yes) {
-      return pccl_verify_fail(v, s, "marked put, but its destination may be in use when the message is sent");
+  PCCL_TRY(ask_all(m, flag == POLYCCL_FLAG_GET));
+  for (size_t s = 0; s < v->plan->steps; s++) {
+    if ((v->plan->step[s].flags & flag) != 0 && !m->yes[s]) {
+      return refuse_mark(m, (int32_t)s, what);
     }
   }
   return POLYCCL_SUCCESS;
@@ -231,37 +375,40 @@ polyccl_result pccl_verify_references(pccl_verify *v) {
   if (!is_marked(v->plan)) {
     return POLYCCL_SUCCESS;
   }
-  if (v->plan->steps > PCCL_REFERENCE_MAX_STEPS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "a plan with get and put has at most %d steps, not %zu",
-                     PCCL_REFERENCE_MAX_STEPS, v->plan->steps);
-  }
-  marker m;
+  marker *m;
   polyccl_result result = open_marker(v, &m);
-  for (size_t s = 0; s < v->plan->steps && result == POLYCCL_SUCCESS; s++) {
-    result = check_step(&m, (int32_t)s);
+  if (result == POLYCCL_SUCCESS) {
+    result = check_marks(m, POLYCCL_FLAG_GET, "marked get, but what it sends may be overwritten before it is received");
   }
-  close_marker(&m);
+  if (result == POLYCCL_SUCCESS) {
+    result = check_marks(m, POLYCCL_FLAG_PUT, "marked put, but its destination may be in use when the message is sent");
+  }
+  close_marker(m);
   return result;
 }
 
-polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan) {
-  marker m;
-  polyccl_result result = open_marker(v, &m);
-  for (size_t s = 0; s < plan->steps && result == POLYCCL_SUCCESS; s++) {
-    bool yes = false;
+/* The gets first: puts go round them. */
+static polyccl_result mark_all(marker *m, polyccl_plan *plan) {
+  for (size_t s = 0; s < plan->steps; s++) {
     plan->step[s].flags = 0;
-    if (plan->step[s].send >= 0) {
-      result = may_get(&m, (int32_t)s, &yes);
-      plan->step[s].flags |= yes ? POLYCCL_FLAG_GET : 0;
-    }
+    m->yes[s] = plan->step[s].send >= 0 && lent_by(m->v, (int32_t)s).count > 0;
   }
-  for (size_t s = 0; s < plan->steps && result == POLYCCL_SUCCESS; s++) {
-    bool yes = false;
-    if (plan->step[s].recv >= 0) {
-      result = may_put(&m, (int32_t)s, &yes);
-      plan->step[s].flags |= yes ? POLYCCL_FLAG_PUT : 0;
-    }
+  PCCL_TRY(ask_all(m, true));
+  for (size_t s = 0; s < plan->steps; s++) {
+    plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_GET : 0;
+    m->yes[s] = plan->step[s].recv >= 0 && only_stores(m->v, (int32_t)s);
   }
-  close_marker(&m);
+  PCCL_TRY(ask_all(m, false));
+  for (size_t s = 0; s < plan->steps; s++) {
+    plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_PUT : 0;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan) {
+  marker *m;
+  polyccl_result result = open_marker(v, &m);
+  result = result == POLYCCL_SUCCESS ? mark_all(m, plan) : result;
+  close_marker(m);
   return result;
 }

@@ -153,7 +153,7 @@ polyccl_result pccl_verify_tasks(const pccl_verify *v) {
               .open = pccl_array(steps, sizeof(int32_t))};
   polyccl_result result = POLYCCL_SUCCESS;
   if (a.number == NULL || a.low == NULL || a.component == NULL || a.edge == NULL || a.path == NULL || a.open == NULL) {
-    result = pccl_no_memory("the verifier");
+    result = pccl_verify_no_memory(v, "finding cycles of the steps");
   } else {
     find_components(&a);
     for (size_t s = 1; s < steps && result == POLYCCL_SUCCESS; s++) {

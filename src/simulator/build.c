@@ -15,7 +15,9 @@ polyccl_result pccl_sim_alloc(sim *s, size_t count, size_t element, void **array
   }
   void *memory = pccl_zeroed(count, element);
   if (memory == NULL) {
-    return pccl_no_memory("the simulation");
+    return pccl_fail(POLYCCL_ERROR_MEMORY,
+                     "out of memory for the simulation: %zu MiB more for %d thread blocks, %llu step executions",
+                     count * element >> 20, s->tbs, (unsigned long long)s->executions);
   }
   s->memory += count * element;
   *array = memory;
@@ -74,13 +76,33 @@ static bool may_refer(const sim *s, const polyccl_connection *c) {
          s->topology->model[src->model].by_reference && s->topology->model[dst->model].by_reference;
 }
 
+/* Slots that no message can use need no memory: a plan may name any depth. */
+static polyccl_result count_slots(sim *s) {
+  const polyccl_plan *plan = s->plan;
+  int32_t *uses = pccl_zeroed(2 * plan->connections, sizeof *uses), max = 1;
+  if (uses == NULL) {
+    return pccl_no_memory("the connections of a simulation");
+  }
+  for (size_t i = 0; i < plan->steps; i++) {
+    const polyccl_step *step = &plan->step[i];
+    int32_t sends = step->send >= 0 ? ++uses[2 * step->send] : 0;
+    int32_t receives = step->recv >= 0 ? ++uses[2 * step->recv + 1] : 0;
+    max = sends > max ? sends : max;
+    max = receives > max ? receives : max;
+  }
+  free(uses);
+  s->slots = (int64_t)max * s->batches < s->depth ? max * s->batches : s->depth;
+  return POLYCCL_SUCCESS;
+}
+
 static polyccl_result build_connections(sim *s) {
   const polyccl_plan *plan = s->plan;
   PCCL_TRY(SIM_ALLOC(s, s->connection, plan->connections));
-  int64_t slots = (int64_t)plan->connections * s->depth;
+  PCCL_TRY(count_slots(s));
+  int64_t slots = (int64_t)plan->connections * s->slots;
   if (slots > INT32_MAX) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu connections of depth %d have too many slots to simulate",
-                     plan->connections, s->depth);
+                     plan->connections, s->slots);
   }
   PCCL_TRY(SIM_ALLOC(s, s->slot, (size_t)slots));
   if (s->tracing) {
@@ -89,7 +111,7 @@ static polyccl_result build_connections(sim *s) {
   for (size_t i = 0; i < plan->connections; i++) {
     sim_connection *c = &s->connection[i];
     c->src_tb = c->dst_tb = -1;
-    c->slot = (int32_t)i * s->depth;
+    c->slot = (int32_t)i * s->slots;
     c->direct = may_refer(s, &plan->connection[i]);
   }
   return POLYCCL_SUCCESS;

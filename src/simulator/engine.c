@@ -60,7 +60,7 @@ static void complete(sim *s, int32_t t, int64_t end) {
   if (step->recv >= 0) {
     sim_connection *c = &s->connection[step->recv];
     s->slot[c->slot + c->recv_slot] = end + c->credit_latency;
-    c->recv_slot = c->recv_slot + 1 < s->depth ? c->recv_slot + 1 : 0;
+    c->recv_slot = c->recv_slot + 1 < s->slots ? c->recv_slot + 1 : 0;
     c->received++;
     if (c->src_tb >= 0 && s->tb[c->src_tb].blocked == SIM_ON_CREDIT && s->tb[c->src_tb].on == step->recv) {
       wake(s, c->src_tb);
@@ -69,7 +69,7 @@ static void complete(sim *s, int32_t t, int64_t end) {
   if (step->send >= 0) {
     sim_connection *c = &s->connection[step->send];
     s->slot[c->slot + c->send_slot] = end + c->latency;
-    c->send_slot = c->send_slot + 1 < s->depth ? c->send_slot + 1 : 0;
+    c->send_slot = c->send_slot + 1 < s->slots ? c->send_slot + 1 : 0;
     c->sent++;
     if (c->dst_tb >= 0 && s->tb[c->dst_tb].blocked == SIM_ON_DATA && s->tb[c->dst_tb].on == step->send) {
       wake(s, c->dst_tb);

@@ -137,6 +137,7 @@ typedef struct sim {
   const polyccl_topology *topology;
   polyccl_sim_options options;
   int32_t tbs, batches, depth;
+  int32_t slots; /* kept per connection: `depth`, or as many as a connection has messages */
   bool task_major, tracing, exact;
   double tile; /* payload bytes of one chunk and micro-batch */
   uint64_t executions, events;

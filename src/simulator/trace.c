@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/map.h"
 #include "plan/plan.h"
 #include "simulator/machine.h"
 
@@ -229,16 +230,41 @@ static int by_time(const void *a, const void *b) {
   return x->at.line < y->at.line ? -1 : x->at.line > y->at.line;
 }
 
-static bool same_line(const polyccl_plan *plan, polyccl_location a, int32_t location) {
-  const struct polyccl_plan_location *b = &plan->location[location];
-  return a.line == b->line && b->file >= 0 && (size_t)b->file < plan->files && a.file == plan->file[b->file];
+/* Joins what names one line; by_location[1 + location], then the lines in front. */
+static polyccl_result join_lines(const sim *s, polyccl_sim_line *by_location, size_t *lines) {
+  pccl_map known = {0}; /* file and line -> the place in front */
+  bool ok = true;
+  *lines = 0;
+  for (size_t i = 0; ok && i <= s->plan->locations; i++) {
+    polyccl_sim_line line = by_location[i];
+    if (line.steps == 0) {
+      continue;
+    }
+    const polyccl_step named = {.location = (int32_t)i - 1};
+    line.at = pccl_step_location(s->plan, &named);
+    size_t at = *lines;
+    if (line.at.file != NULL) {
+      uint64_t key = (uint64_t)s->plan->location[i - 1].file << 32 | (uint32_t)line.at.line;
+      const uint64_t *place = pccl_map_put(&known, key, *lines, NULL);
+      ok = place != NULL;
+      at = ok ? (size_t)*place : at;
+    }
+    if (at < *lines) {
+      by_location[at].time += line.time;
+      by_location[at].steps += line.steps;
+    } else {
+      by_location[(*lines)++] = line;
+    }
+  }
+  pccl_map_free(&known);
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("the lines of the critical path");
 }
 
 /* Time by location; locations that name one line count together. */
 static polyccl_result sum_lines(const sim *s, polyccl_simulation *result) {
   polyccl_sim_line *by_location = pccl_zeroed(s->plan->locations + 1, sizeof *by_location);
   if (by_location == NULL) {
-    return pccl_no_memory("the critical path");
+    return pccl_no_memory("the lines of the critical path");
   }
   double before = result->launch;
   for (size_t i = 0; i < result->criticals; i++) {
@@ -248,25 +274,11 @@ static polyccl_result sum_lines(const sim *s, polyccl_simulation *result) {
     line->steps++;
     before = piece->end;
   }
-  size_t lines = 0;
-  for (size_t i = 0; i <= s->plan->locations; i++) {
-    polyccl_sim_line line = by_location[i];
-    if (line.steps == 0) {
-      continue;
-    }
-    const polyccl_step named = {.location = (int32_t)i - 1};
-    line.at = pccl_step_location(s->plan, &named);
-    size_t at = 0;
-    while (at < lines &&
-           !(i > 0 && by_location[at].at.file != NULL && same_line(s->plan, by_location[at].at, (int32_t)i - 1))) {
-      at++;
-    }
-    if (at < lines) {
-      by_location[at].time += line.time;
-      by_location[at].steps += line.steps;
-    } else {
-      by_location[lines++] = line;
-    }
+  size_t lines;
+  polyccl_result joined = join_lines(s, by_location, &lines);
+  if (joined != POLYCCL_SUCCESS) {
+    free(by_location);
+    return joined;
   }
   qsort(by_location, lines, sizeof *by_location, by_time);
   result->line = by_location;

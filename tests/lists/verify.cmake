@@ -18,4 +18,8 @@ if(TARGET polyccl_tool)
   add_test(NAME mutation_algorithms COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mutation/run.sh 500)
   set_tests_properties(mutation_algorithms PROPERTIES TIMEOUT 300 LABELS "slow;mutation"
                                                       ENVIRONMENT "BUILD=${CMAKE_BINARY_DIR}")
+
+  add_test(NAME growth COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/growth.sh $<TARGET_FILE:polyccl_tool> ${PROJECT_SOURCE_DIR}
+                               ${POLYCCL_SANITIZE})
+  set_tests_properties(growth PROPERTIES TIMEOUT 300)
 endif()

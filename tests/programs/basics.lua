@@ -114,3 +114,31 @@ assert(#sum:destinations() == 2 and #sum:origins() == 2)
 assert(not pcall(a.origins, a)) -- stale
 sum:copy(1, output, 0)
 sum:copy(2, output, 0)
+
+--- case: sums of the same parts in different orders
+-- expect: ranks 600, identical no
+local n, groups = 600, 6
+allreduce { ranks = n }
+local parts, sums = scratch("parts"), scratch("sums")
+for r = 0, n - 1 do
+  local mine = chunk(r, input, 0)
+  if r < groups then mine:copy(0, parts, r) else chunk(0, parts, r % groups):reduce(mine) end
+end
+for r = 0, n - 1 do
+  local order, number = {}, r -- the r-th permutation
+  for i = 0, groups - 1 do
+    table.insert(order, number % (i + 1) + 1, i)
+    number = number // (i + 1)
+  end
+  local sum = chunk(0, parts, order[1]):copy(0, sums, 0)
+  for i = 2, groups do sum = sum:reduce(chunk(0, parts, order[i])) end
+  sum:copy(r, output, 0)
+end
+
+--- case: origins of a sum that has doubled too often
+-- expect error: basics.lua:144: a chunk with at least 4294967295 contributions; at most 4194304 can be listed
+allreduce { ranks = 1 }
+local other = scratch("other")
+local sum = chunk(0, input, 0):copy(0, output, 0)
+for _ = 1, 40 do sum = sum:reduce(sum:copy(0, other, 0)) end
+sum:origins()

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <polyccl/compile.h>
+#include <polyccl/language.h>
 #include <polyccl/plan.h>
 
 #include "base/file.h"
@@ -307,6 +309,55 @@ static void order_through_other_ranks_is_found_however_long(void **state) {
   }
 }
 
+/* In a ring every send is by reference, and every message that is only stored; that a place is free is known from what
+ * has gone round the whole ring, however long it is. */
+static void marks_of_a_ring_do_not_depend_on_its_length(void **state) {
+  (void)state;
+  for (int n = 4; n <= 100; n *= 5) {
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", n);
+    polyccl_param param = {"ranks", ranks};
+    polyccl_program *program = NULL;
+    polyccl_plan *plan = NULL;
+    const char *path = POLYCCL_SOURCE_DIR "/algorithms/allreduce_ring.lua";
+    assert_int_equal(polyccl_program_load(path, &param, 1, &program), POLYCCL_SUCCESS);
+    assert_int_equal(polyccl_compile(program, NULL, &plan), POLYCCL_SUCCESS);
+    int gets = 0, puts = 0;
+    for (size_t s = 0; s < plan->steps; s++) {
+      gets += (plan->step[s].flags & POLYCCL_FLAG_GET) != 0;
+      puts += (plan->step[s].flags & POLYCCL_FLAG_PUT) != 0;
+    }
+    assert_int_equal(gets, n * n);
+    assert_int_equal(puts, n * (n - 1));
+    assert_int_equal(polyccl_plan_verify(plan, NULL), POLYCCL_SUCCESS);
+    polyccl_plan_destroy(plan);
+    polyccl_program_destroy(program);
+  }
+}
+
+/* Scratch that is declared and not touched has no cells; what is touched is told apart, wherever it lies. */
+static void scratch_far_apart_is_told_apart(void **state) {
+  (void)state;
+  for (int wrong = 0; wrong < 2; wrong++) {
+    pccl_text text = {0};
+    pccl_text_add(&text, "polyccl-plan 1\nname \"far\"\ncollective broadcast\nranks 2\nchunks 3\ninplace yes\n");
+    pccl_text_add(&text, "rank 0 scratch 0\ntb\nsend i0 x3 to 1.0\nrank 1 scratch 1000000\ntb\n");
+    pccl_text_add(&text, "recv s999000 x3 from 0.0\ncopy s999001 s7 x2\ncopy s999000 s500000 x1\n");
+    pccl_text_add(&text, "copy s7 s999002 x2\ncopy s%d i0 x1\ncopy s999002 i1 x2\n", wrong ? 499999 : 500000);
+    polyccl_plan *plan = NULL;
+    assert_int_equal(polyccl_plan_parse("far", text.data, text.len, &plan), POLYCCL_SUCCESS);
+    polyccl_result result = polyccl_plan_verify(plan, NULL);
+    if (wrong) {
+      assert_int_equal(result, POLYCCL_ERROR_INVALID);
+      assert_string_equal(polyccl_last_error(), "rank 1 tb 0 step 4 (copy) reads scratch[499999], which holds nothing");
+    } else if (result != POLYCCL_SUCCESS) {
+      fail_msg("%s", polyccl_last_error());
+    }
+    polyccl_plan_destroy(plan);
+    pccl_text_free(&text);
+  }
+}
+
 static void too_much_work_is_refused(void **state) {
   (void)state;
   polyccl_plan *plan = two_rank_plan();
@@ -335,6 +386,8 @@ int main(void) {
       cmocka_unit_test(plans_of_public_tools),
       cmocka_unit_test(broken_indices_are_refused),
       cmocka_unit_test(order_through_other_ranks_is_found_however_long),
+      cmocka_unit_test(marks_of_a_ring_do_not_depend_on_its_length),
+      cmocka_unit_test(scratch_far_apart_is_told_apart),
       cmocka_unit_test(too_much_work_is_refused),
       cmocka_unit_test(unknown_ops_and_buffers_are_refused),
       cmocka_unit_test(a_plan_without_steps_is_right_where_nothing_is_to_do),
