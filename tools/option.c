@@ -61,7 +61,7 @@ static size_t edits_between(const char *a, const char *b, size_t most) {
 
 const char *pccl_nearest(const char *typed, const char *(*name)(const void *from, size_t index), const void *from,
                          size_t count) {
-  size_t length = strcspn(typed, "="), most = length > 5 ? 2 : 1;
+  size_t length = strcspn(typed, "="), most = length > 5 ? 2 : length > 2 ? 1 : 0;
   char word[32];
   if (length == 0 || length >= sizeof word) {
     return NULL;
@@ -90,6 +90,13 @@ static size_t count_options(const pccl_tool_option *options) {
 }
 
 static int unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
+  for (const pccl_tool_option *option = options; option->name != NULL; option++) {
+    size_t length = strlen(option->name);
+    if (option->takes == PCCL_TAKES_NOTHING && length > 0 && strncmp(argument, option->name, length) == 0 &&
+        argument[length] == '=') {
+      return pccl_tool_usage(tool, "%s takes no value, not \"%.200s\"", option->name, argument + length + 1);
+    }
+  }
   const char *near = argument[0] == '-' ? pccl_nearest(argument, option_name, options, count_options(options)) : NULL;
   return near != NULL ? pccl_tool_usage(tool, "unexpected argument \"%s\" (is it %s?)", argument, near)
                       : pccl_tool_usage(tool, "unexpected argument \"%s\" (see polyccl %s --help)", argument, tool);
