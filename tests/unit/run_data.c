@@ -22,7 +22,7 @@ enum { PLANS = 12 };
 #else
 enum { PLANS = 48 };
 #endif
-enum { MAX_RANKS = 4, MAX_CHUNKS = 400, MOST_MUTATED = 4 };
+enum { MAX_RANKS = 4, MAX_CHUNKS = 400, MAX_MUTATED = 4 };
 
 static uint64_t random_state = 1;
 static unsigned below(unsigned n) { return (unsigned)(pccl_mix64(random_state++) % n); }
@@ -120,10 +120,10 @@ typedef struct post {
 } post;
 
 /* `same_place`: all contributions come from the chunk's own place, so any count works. */
-static void random_post(post *p, int ranks, int chunks, bool same_place, int most) {
+static void random_post(post *p, int ranks, int chunks, bool same_place, int max) {
   static bool taken[MAX_RANKS * MAX_CHUNKS];
   memset(taken, 0, sizeof taken);
-  int wanted = 1 + (int)below((unsigned)most);
+  int wanted = 1 + (int)below((unsigned)max);
   p->leaves = 0;
   for (int tries = 0; tries < 4 * wanted && p->leaves < wanted; tries++) {
     int rank = (int)below((unsigned)ranks), chunk = same_place ? p->chunk : (int)below((unsigned)chunks);
@@ -254,7 +254,7 @@ static void check_trial(trial *t, const post *posts, int count, uint64_t *mutate
   for (int rank = 0; rank < t->plan->ranks; rank++) {
     assert_int_equal(wrong_by(t, t->plan, rank), 0);
   }
-  for (int i = 0; i < count && i < MOST_MUTATED; i++) {
+  for (int i = 0; i < count && i < MAX_MUTATED; i++) {
     check_post(t, &posts[i], mutated);
   }
   free_trial(t);
