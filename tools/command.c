@@ -177,13 +177,19 @@ int pccl_command(int argc, char **argv) {
       print_options();
       return PCCL_EXIT_OK;
     }
-    if (argc != 3) {
+    if (argc > 3) {
+      return pccl_tool_usage("help", "unexpected argument \"%s\" (polyccl help [COMMAND|--options])", argv[3]);
+    }
+    if (argc == 2 || asks_for_help(argv[2])) {
       print_help(stdout);
       return PCCL_EXIT_OK;
     }
     argc = 2; /* polyccl help COMMAND */
     argv = swapped;
   } else if (strcmp(argv[1], "--version") == 0) {
+    if (argc > 2) {
+      return pccl_tool_usage("--version", "unexpected argument \"%s\"", argv[2]);
+    }
     printf("polyccl %d.%d.%d\n", POLYCCL_VERSION_MAJOR, POLYCCL_VERSION_MINOR, POLYCCL_VERSION_PATCH);
     return PCCL_EXIT_OK;
   } else {

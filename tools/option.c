@@ -38,12 +38,12 @@ const char *pccl_option_kind(const pccl_tool_option *option) {
 
 /* ---- near misses ---- */
 
-/* Letters to add, drop, change or swap with their neighbour; more than `most` counts as most + 1. */
-static size_t edits_between(const char *a, const char *b, size_t most) {
+/* Letters to add, drop, change or swap with their neighbour; more than `max` counts as max + 1. */
+static size_t edits_between(const char *a, const char *b, size_t max) {
   enum { ROOM = 32 };
   size_t row[3][ROOM], m = strlen(a), n = strlen(b);
   if (m >= ROOM || n >= ROOM) {
-    return most + 1;
+    return max + 1;
   }
   for (size_t i = 0; i <= m; i++) {
     size_t *now = row[i % 3], *above = row[(i + 2) % 3], *two_above = row[(i + 1) % 3];
@@ -61,12 +61,12 @@ static size_t edits_between(const char *a, const char *b, size_t most) {
       now[k] = best;
     }
   }
-  return row[m % 3][n] < most ? row[m % 3][n] : row[m % 3][n] == most ? most : most + 1;
+  return row[m % 3][n] < max ? row[m % 3][n] : row[m % 3][n] == max ? max : max + 1;
 }
 
 const char *pccl_nearest(const char *typed, const char *(*name)(const void *from, size_t index), const void *from,
                          size_t count) {
-  size_t length = strcspn(typed, "="), most = length > 5 ? 2 : 1;
+  size_t length = strcspn(typed, "="), max = length > 5 ? 2 : length > 2 ? 1 : 0;
   char word[32];
   if (length == 0 || length >= sizeof word) {
     return NULL;
@@ -75,10 +75,10 @@ const char *pccl_nearest(const char *typed, const char *(*name)(const void *from
   word[length] = '\0';
   const char *nearest = NULL;
   for (size_t i = 0; i < count; i++) {
-    size_t edits = edits_between(word, name(from, i), most);
-    if (edits <= most) {
+    size_t edits = edits_between(word, name(from, i), max);
+    if (edits <= max) {
       nearest = name(from, i);
-      most = edits > 0 ? edits - 1 : 0;
+      max = edits > 0 ? edits - 1 : 0;
     }
   }
   return nearest;
@@ -95,6 +95,13 @@ static size_t count_options(const pccl_tool_option *options) {
 }
 
 static int unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
+  for (const pccl_tool_option *option = options; option->name != NULL; option++) {
+    size_t length = strlen(option->name);
+    if (option->takes == PCCL_TAKES_NOTHING && length > 0 && strncmp(argument, option->name, length) == 0 &&
+        argument[length] == '=') {
+      return pccl_tool_usage(tool, "%s takes no value, not \"%.200s\"", option->name, argument + length + 1);
+    }
+  }
   const char *near = argument[0] == '-' ? pccl_nearest(argument, option_name, options, count_options(options)) : NULL;
   return near != NULL ? pccl_tool_usage(tool, "unexpected argument \"%s\" (is it %s?)", argument, near)
                       : pccl_tool_usage(tool, "unexpected argument \"%s\" (see polyccl %s --help)", argument, tool);

@@ -1,4 +1,5 @@
-/* Where a subcommand writes: standard output, or a file that appears whole or not at all. */
+/* Where a subcommand writes: standard output, or a file that appears whole or not at all, also when
+ * the command is interrupted by a signal. */
 #ifndef PCCL_TOOLS_OUTPUT_H
 #define PCCL_TOOLS_OUTPUT_H
 

@@ -13,7 +13,7 @@ typedef struct values {
   polyccl_dtype dtype;
   polyccl_redop op;
   bool reduces;
-  uint64_t addends; /* of the output chunk that has most */
+  uint64_t addends; /* of the output chunk that has the largest number of them */
 } values;
 
 static bool is_integer(polyccl_dtype dtype) {
@@ -30,19 +30,19 @@ static uint64_t exact_range(polyccl_dtype dtype) {
   }
 }
 
-static uint64_t most_addends(const polyccl_plan *plan) {
-  int32_t most = 1;
+static uint64_t max_addends(const polyccl_plan *plan) {
+  int32_t max = 1;
   if (plan->collective != POLYCCL_CUSTOM) {
     return pccl_collective_reduces(plan->collective) ? (uint64_t)plan->ranks : 1;
   }
   for (size_t i = 0; i < plan->posts; i++) {
-    most = plan->post[i].leaves > most ? plan->post[i].leaves : most;
+    max = plan->post[i].leaves > max ? plan->post[i].leaves : max;
   }
-  return (uint64_t)most;
+  return (uint64_t)max;
 }
 
 static values values_of(const polyccl_plan *plan, polyccl_dtype dtype, polyccl_redop op) {
-  uint64_t addends = most_addends(plan);
+  uint64_t addends = max_addends(plan);
   return (values){dtype, op, pccl_collective_reduces(plan->collective), addends};
 }
 
@@ -58,8 +58,8 @@ static int64_t factor_at(const values *v, uint64_t bits) {
   return bits % rarely == 0 ? 2 * sign : sign;
 }
 
-/* Addends whose sum stays within `range`, whatever is added to what first. Where even ones would be too many, most are
- * zero. */
+/* Addends whose sum stays within `range`, whatever is added to what first. Where even ones would be too many, nearly
+ * all are zero. */
 static int64_t addend_at(const values *v, uint64_t bits, uint64_t range) {
   int64_t sign = v->dtype != POLYCCL_UINT8 && bits >> 60 & 1 ? -1 : 1;
   uint64_t each = range / v->addends;

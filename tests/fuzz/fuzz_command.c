@@ -16,8 +16,8 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 polyccl_result __wrap_pccl_run_all(const pccl_run_args *args, uint64_t *wrong);
 polyccl_result __real_pccl_run_all(const pccl_run_args *args, uint64_t *wrong);
 
@@ -26,7 +26,7 @@ enum { MAX_WORDS = 24, MAX_LINE = 2048, MAX_OPTIONS = 200, MAX_SIZES = 64 };
 /* ---- runs ---- */
 
 polyccl_result __wrap_pccl_run_all(const pccl_run_args *args, uint64_t *wrong) {
-  const uint64_t most_bytes = 1 << 16;
+  const uint64_t max_bytes = 1 << 16;
   pccl_run_args small = *args;
   *wrong = 0;
   if (args->seconds != NULL) { /* calibrate: times as of some machine */
@@ -37,7 +37,7 @@ polyccl_result __wrap_pccl_run_all(const pccl_run_args *args, uint64_t *wrong) {
   }
   const polyccl_plan *plan = pccl_run_any_plan(args);
   uint64_t largest = args->has_count ? args->count * 8 : args->sizes.max;
-  if (plan->ranks > 4 || largest > most_bytes || (args->has_count && args->count > most_bytes)) {
+  if (plan->ranks > 4 || largest > max_bytes || (args->has_count && args->count > max_bytes)) {
     return pccl_run_check_memory(args, args->has_count ? (size_t)args->count : (size_t)args->sizes.max);
   }
   small.threads = true;
@@ -283,7 +283,7 @@ static int split(char *line, char **argv) {
 static bool takes_long(int argc, char **argv) {
   bool batches = false, large = false, limited = false;
   bool calibrates = argc > 1 && strcmp(argv[1], "calibrate") == 0; /* without --max it fits times up to 64 MiB */
-  uint64_t most = calibrates ? 1 << 16 : 1 << 30;
+  uint64_t max = calibrates ? 1 << 16 : 1 << 30;
   for (int i = 1; i < argc; i++) {
     const char *value = strchr(argv[i], '=') != NULL ? strchr(argv[i], '=') + 1 : argv[i];
     pccl_sizes sizes;
@@ -293,7 +293,7 @@ static bool takes_long(int argc, char **argv) {
       return true;
     }
     if (pccl_sizes_parse(value, &sizes, why, sizeof why) &&
-        (pccl_sizes_count(&sizes) > MAX_SIZES || (sizes.max > most && sizes.max < (uint64_t)1 << 50))) {
+        (pccl_sizes_count(&sizes) > MAX_SIZES || (sizes.max > max && sizes.max < (uint64_t)1 << 50))) {
       return true;
     }
     limited = limited || strncmp(argv[i], "--max", 5) == 0;
@@ -405,10 +405,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 /* Words are added, replaced, dropped and joined with '='; now and then bytes change. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed) {
   uint64_t bits = pccl_mix64(seed);
   if (bits % 4 == 0 || word_count == 0) {
-    return LLVMFuzzerMutate(data, size, most);
+    return LLVMFuzzerMutate(data, size, max);
   }
   char text[MAX_LINE + 1], made[2 * MAX_LINE + 64];
   size_t length = size < MAX_LINE ? size : MAX_LINE, used = 0;
@@ -435,7 +435,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
   if (at <= chosen) {
     used += (size_t)snprintf(made + used, sizeof made - used, "%s%s", used > 0 ? " " : "", word);
   }
-  used = used < most ? used : most;
+  used = used < max ? used : max;
   memcpy(data, made, used);
   return used;
 }

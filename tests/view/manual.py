@@ -18,13 +18,10 @@ def read(*parts):
         return file.read()
 
 
-def options_of_source(command):
-    """Words in the source that look like an option, but for those in comments."""
-    text = re.sub(r"/\*.*?\*/", "", read("tools", command + ".c"), flags=re.S)
-    found = set(re.findall(r'"--([a-z][a-z-]*)"', text))
-    if "pccl_sizes_" in text or "sizes.h" in text:
-        found.add("size")
-    return found
+def options_of(command):
+    """What the command itself says that it takes."""
+    lines = subprocess.run([TOOL, "help", "--options"], check=True, capture_output=True).stdout.decode().splitlines()
+    return {words[1][2:] for words in map(str.split, lines) if words[0] == command and words[1].startswith("--")}
 
 
 def main():
@@ -40,9 +37,9 @@ def main():
             continue
         page = read("docs", "man", f"polyccl-{command}.1")
         documented = set(re.findall(r"Fl Fl ([a-z][a-z-]*)", page))
-        for name in sorted(options_of_source(command) - documented):
+        for name in sorted(options_of(command) - documented):
             faults.append(f"polyccl-{command}.1 does not know --{name}")
-        for name in sorted(documented - options_of_source(command)):
+        for name in sorted(documented - options_of(command) - {"help"}):
             faults.append(f"polyccl-{command}.1: the command has no --{name}")
         if f".It Xr polyccl-{command} 1" not in overview:
             faults.append(f"polyccl.1 does not list {command}")
