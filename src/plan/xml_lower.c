@@ -28,6 +28,7 @@ typedef struct lowering {
   PCCL_VEC(int32_t) touched; /* thread blocks in `awaits` */
   PCCL_VEC(int32_t) nops;    /* to be followed */
   size_t followed;
+  int32_t waits; /* of the rank so far; each is an element of the file */
 } lowering;
 
 static bool splits(const pccl_xml_target *target, uint8_t op) {
@@ -174,12 +175,23 @@ static polyccl_result follow(lowering *l, const polyccl_plan_rank *rank, const p
                          PCCL_XML_MAX_FOLLOWED, l->target->name);
 }
 
+static polyccl_result too_many_waits(const lowering *l, int32_t r) {
+  return pccl_fail(
+      POLYCCL_ERROR_LIMIT,
+      "rank %d: with the waits of its nops the plan has more than the %d XML elements that %s takes: compile "
+      "it anew, or keep the plan format",
+      r, l->target->elements, l->target->name);
+}
+
 static polyccl_result add_waits(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s) {
   polyccl_result result = follow(l, rank, tb, s);
+  int32_t own = (int32_t)(tb - l->plan->tb) - rank->tb;
   for (size_t i = 0; i < l->touched.len; i++) {
     int32_t t = l->touched.data[i];
     if (result == POLYCCL_SUCCESS) {
-      result = pccl_parts_wait(&l->parts, t, l->awaits[t]);
+      l->waits += t != own;
+      result =
+          l->waits <= l->target->elements ? pccl_parts_wait(&l->parts, t, l->awaits[t]) : too_many_waits(l, tb->rank);
     }
     l->awaits[t] = -1;
   }
@@ -212,6 +224,7 @@ static polyccl_result add_step(lowering *l, const polyccl_plan_rank *rank, const
 static polyccl_result add_rank(lowering *l, int32_t r) {
   const polyccl_plan_rank *rank = &l->plan->rank[r];
   polyccl_plan_rank made = {.input = rank->input, .output = rank->output, .scratch = rank->scratch};
+  l->waits = 0;
   for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
     const polyccl_thread_block *tb = &l->plan->tb[t];
     int32_t scratch = scratch_of(l, tb);

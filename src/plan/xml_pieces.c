@@ -7,7 +7,7 @@
 #include "plan/parts.h"
 #include "plan/verify.h"
 
-#define PCCL_XML_MAX_PIECES ((size_t)1 << 25)
+#define PCCL_XML_MAX_PIECES ((size_t)1 << 23)
 
 static int32_t pieces_of(const polyccl_step *step, int32_t most) {
   bool travels = step->recv >= 0 || step->send >= 0;
