@@ -13,74 +13,87 @@
  * parsers refuse a file once 4096 elements are kept, before they see its end. A chain of more reductions than `chained`
  * is written beyond the end of an array. */
 static const pccl_xml_target targets[] = {
-    [POLYCCL_FORMAT_XML] =
-        {
-            .name = "microsoft/msccl",
-            .reduce_scatter = "reduce_scatter",
-            .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
-                           BIT(REDUCE) | BIT(CUSTOM),
-            .ranks = 1024,
-            .tbs = 216,
-            .steps = 256,
-            .elements = 4095,
-            .count = 71,
-            .channels = 32,
-            .peers = 32,
-            .awaited_tb = 128,
-            .chained = 16,
-            .chunks = 32767,
-            .name_bytes = 255,
-            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
-            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
-        },
-    [POLYCCL_FORMAT_XML_AZURE] =
-        {
-            .name = "the Azure executor",
-            .reduce_scatter = "reducescatter",
-            .place_flags = true,
-            .no_limit_is_zero = true,
-            .collectives =
-                BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) | BIT(REDUCE),
-            .ranks = 1024,
-            .tbs = 1024,
-            .steps = 64,
-            .elements = 4095,
-            .count = 71,
-            .channels = 32,
-            .peers = 32,
-            .awaited_tb = 128,
-            .chained = 16,
-            .chunks = 32767,
-            .name_bytes = 255,
-            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
-            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
-        },
-    [POLYCCL_FORMAT_XML_RCCL] =
-        {
-            .name = "RCCL",
-            .reduce_scatter = "reducescatter",
-            .place_flags = true,
-            .no_limit_is_zero = true,
-            .splits_fused = true,
-            .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
-                           BIT(REDUCE) | BIT(GATHER) | BIT(SCATTER),
-            .ranks = 1024,
-            .tbs = 64,
-            .steps = 64,
-            .elements = 4095,
-            .count = 71,
-            .channels = 64,
-            .peers = 32,
-            .awaited_tb = 64,
-            .chained = 16,
-            .chunks = 32767,
-            .name_bytes = 255,
-            .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
-            .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 16384, [POLYCCL_LL128] = 50176},
-        },
+    {
+        .word = "xml",
+        .format = POLYCCL_FORMAT_XML,
+        .name = "microsoft/msccl",
+        .reduce_scatter = "reduce_scatter",
+        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                       BIT(REDUCE) | BIT(CUSTOM),
+        .ranks = 1024,
+        .tbs = 216,
+        .steps = 256,
+        .elements = 4095,
+        .count = 71,
+        .channels = 32,
+        .peers = 32,
+        .awaited_tb = 128,
+        .chained = 16,
+        .chunks = 32767,
+        .name_bytes = 255,
+        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+        .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
+    },
+    {
+        .word = "azure",
+        .format = POLYCCL_FORMAT_XML_AZURE,
+        .name = "the Azure executor",
+        .reduce_scatter = "reducescatter",
+        .place_flags = true,
+        .no_limit_is_zero = true,
+        .collectives =
+            BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) | BIT(REDUCE),
+        .ranks = 1024,
+        .tbs = 1024,
+        .steps = 64,
+        .elements = 4095,
+        .count = 71,
+        .channels = 32,
+        .peers = 32,
+        .awaited_tb = 128,
+        .chained = 16,
+        .chunks = 32767,
+        .name_bytes = 255,
+        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+        .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 32768, [POLYCCL_LL128] = 576000},
+    },
+    {
+        .word = "rccl",
+        .format = POLYCCL_FORMAT_XML_RCCL,
+        .name = "RCCL",
+        .reduce_scatter = "reducescatter",
+        .place_flags = true,
+        .no_limit_is_zero = true,
+        .splits_fused = true,
+        .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
+                       BIT(REDUCE) | BIT(GATHER) | BIT(SCATTER),
+        .ranks = 1024,
+        .tbs = 64,
+        .steps = 64,
+        .elements = 4095,
+        .count = 71,
+        .channels = 64,
+        .peers = 32,
+        .awaited_tb = 64,
+        .chained = 16,
+        .chunks = 32767,
+        .name_bytes = 255,
+        .depth = {[POLYCCL_SIMPLE] = 2, [POLYCCL_LL] = 8, [POLYCCL_LL128] = 8},
+        .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 16384, [POLYCCL_LL128] = 50176},
+    },
 };
 
-const pccl_xml_target *pccl_xml_target_of(polyccl_format format) { return &targets[format]; }
+const pccl_xml_target *pccl_xml_target_at(size_t index) {
+  return index < sizeof targets / sizeof targets[0] ? &targets[index] : NULL;
+}
+
+const pccl_xml_target *pccl_xml_target_of(polyccl_format format) {
+  const pccl_xml_target *target = targets;
+  for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+    target = targets[i].format == format ? &targets[i] : target;
+  }
+  return target;
+}
 
 int32_t pccl_xml_chunks_per_loop(const polyccl_plan *plan) {
   int32_t input, output;
@@ -271,7 +284,7 @@ static polyccl_result check_rank(const place *at, int32_t *peers) {
 polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const polyccl_plan *plan) {
   const char *collective = polyccl_collective_name(plan->collective);
   if ((target->collectives >> plan->collective & 1) == 0) {
-    bool elsewhere = (targets[POLYCCL_FORMAT_XML_RCCL].collectives >> plan->collective & 1) != 0;
+    bool elsewhere = (pccl_xml_target_of(POLYCCL_FORMAT_XML_RCCL)->collectives >> plan->collective & 1) != 0;
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
                      "%s has no %s: no call of it would use this plan: %skeep the plan format", target->name,
                      collective, elsewhere ? "write it for RCCL, which has, or " : "");
