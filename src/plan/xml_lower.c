@@ -24,10 +24,11 @@ typedef struct lowering {
   pccl_parts parts;
   int32_t *last;             /* [steps]: number in its thread block of the last step that it becomes; -1: none, a nop */
   int32_t *stamp;            /* [steps]: of the step for which a nop was last followed */
-  int32_t *awaits;           /* [most thread blocks of a rank]: the step to wait for, or -1 */
+  int32_t *awaits;           /* [max thread blocks of a rank]: the step to wait for, or -1 */
   PCCL_VEC(int32_t) touched; /* thread blocks in `awaits` */
   PCCL_VEC(int32_t) nops;    /* to be followed */
   size_t followed;
+  int32_t waits; /* of the rank so far; each is an element of the file */
 } lowering;
 
 static bool splits(const pccl_xml_target *target, uint8_t op) {
@@ -61,15 +62,15 @@ static int32_t steps_of(const pccl_xml_target *target, const polyccl_step *step)
 
 /* Chunks of scratch for the messages of a thread block. */
 static int32_t scratch_of(const lowering *l, const polyccl_thread_block *tb) {
-  int32_t most = 0;
+  int32_t max = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
     polyccl_step step = l->plan->step[s];
     pccl_plan_normalise(l->plan, tb->rank, &step);
     if (splits(l->target, step.op) && needs_scratch(&step)) {
-      most = step.count > most ? step.count : most;
+      max = step.count > max ? step.count : max;
     }
   }
-  return most;
+  return max;
 }
 
 static polyccl_result add_part(lowering *l, const polyccl_step *from, polyccl_step_op op, polyccl_step *part) {
@@ -174,12 +175,23 @@ static polyccl_result follow(lowering *l, const polyccl_plan_rank *rank, const p
                          PCCL_XML_MAX_FOLLOWED, l->target->name);
 }
 
+static polyccl_result too_many_waits(const lowering *l, int32_t r) {
+  return pccl_fail(
+      POLYCCL_ERROR_LIMIT,
+      "rank %d: with the waits of its nops the plan has more than the %d XML elements that %s takes: compile "
+      "it anew, or keep the plan format",
+      r, l->target->elements, l->target->name);
+}
+
 static polyccl_result add_waits(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s) {
   polyccl_result result = follow(l, rank, tb, s);
+  int32_t own = (int32_t)(tb - l->plan->tb) - rank->tb;
   for (size_t i = 0; i < l->touched.len; i++) {
     int32_t t = l->touched.data[i];
     if (result == POLYCCL_SUCCESS) {
-      result = pccl_parts_wait(&l->parts, t, l->awaits[t]);
+      l->waits += t != own;
+      result =
+          l->waits <= l->target->elements ? pccl_parts_wait(&l->parts, t, l->awaits[t]) : too_many_waits(l, tb->rank);
     }
     l->awaits[t] = -1;
   }
@@ -212,6 +224,7 @@ static polyccl_result add_step(lowering *l, const polyccl_plan_rank *rank, const
 static polyccl_result add_rank(lowering *l, int32_t r) {
   const polyccl_plan_rank *rank = &l->plan->rank[r];
   polyccl_plan_rank made = {.input = rank->input, .output = rank->output, .scratch = rank->scratch};
+  l->waits = 0;
   for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
     const polyccl_thread_block *tb = &l->plan->tb[t];
     int32_t scratch = scratch_of(l, tb);
@@ -284,17 +297,17 @@ static polyccl_result copy_rest(const polyccl_plan *plan, polyccl_plan *made) {
 
 static polyccl_result build(lowering *l, polyccl_plan *made) {
   const polyccl_plan *plan = l->plan;
-  int32_t most_tbs = 0;
+  int32_t max_tbs = 0;
   for (int32_t r = 0; r < plan->ranks; r++) {
-    most_tbs = plan->rank[r].tbs > most_tbs ? plan->rank[r].tbs : most_tbs;
+    max_tbs = plan->rank[r].tbs > max_tbs ? plan->rank[r].tbs : max_tbs;
   }
   l->last = pccl_array(plan->steps, sizeof *l->last);
   l->stamp = pccl_zeroed(plan->steps, sizeof *l->stamp);
-  l->awaits = pccl_array((size_t)most_tbs, sizeof *l->awaits);
+  l->awaits = pccl_array((size_t)max_tbs, sizeof *l->awaits);
   if (l->last == NULL || l->stamp == NULL || l->awaits == NULL) {
     return pccl_no_memory("writing a plan");
   }
-  memset(l->awaits, 0xff, (size_t)most_tbs * sizeof *l->awaits);
+  memset(l->awaits, 0xff, (size_t)max_tbs * sizeof *l->awaits);
   PCCL_TRY(number_steps(l));
   for (int32_t r = 0; r < plan->ranks; r++) {
     PCCL_TRY(add_rank(l, r));

@@ -1,21 +1,20 @@
-/* The same plan with the steps cut as the executor cuts them, asked for its least depth. A cycle of waits and credits
+/* The same plan with the steps cut as the executor cuts them, asked for its min depth. A cycle of waits and credits
  * among larger pieces is one among smaller pieces too: a credit then comes from a later receive. So the smallest pieces
  * need the most slots, and the sizes that are safe are those up to some size. */
 #include "plan/xml_pieces.h"
 
 #include "base/error.h"
 #include "plan/parts.h"
-#include "plan/verify.h"
 
-#define PCCL_XML_MAX_PIECES ((size_t)1 << 25)
+#define PCCL_XML_MAX_PIECES ((size_t)1 << 23)
 
-static int32_t pieces_of(const polyccl_step *step, int32_t most) {
+static int32_t pieces_of(const polyccl_step *step, int32_t max) {
   bool travels = step->recv >= 0 || step->send >= 0;
-  return travels ? (step->count + most - 1) / most : 1;
+  return travels ? (step->count + max - 1) / max : 1;
 }
 
 /* The largest count of a step that sends or receives, 1 for none; *pieces: steps, were each cut into chunks. */
-static int32_t largest_count(const polyccl_plan *plan, size_t *pieces) {
+static int32_t max_count(const polyccl_plan *plan, size_t *pieces) {
   int32_t largest = 1;
   *pieces = 0;
   for (size_t s = 0; s < plan->steps; s++) {
@@ -26,17 +25,17 @@ static int32_t largest_count(const polyccl_plan *plan, size_t *pieces) {
   return largest;
 }
 
-static polyccl_result cut_step(pccl_parts *parts, const polyccl_plan *plan, const polyccl_step *step, int32_t most,
+static polyccl_result cut_step(pccl_parts *parts, const polyccl_plan *plan, const polyccl_step *step, int32_t max,
                                const int32_t *last, const polyccl_plan_rank *rank) {
   int32_t left = step->count;
-  for (int32_t piece = 0; piece < pieces_of(step, most); piece++) {
+  for (int32_t piece = 0; piece < pieces_of(step, max); piece++) {
     polyccl_step *made;
     PCCL_TRY(pccl_parts_step(parts, &made));
     int32_t wait = made->wait, done = step->count - left;
     *made = *step;
     made->src += pccl_ops[step->op].reads_src ? done : 0;
     made->dst += pccl_ops[step->op].writes_dst ? done : 0;
-    made->count = pieces_of(step, most) == 1 || left < most ? left : most;
+    made->count = pieces_of(step, max) == 1 || left < max ? left : max;
     made->wait = wait;
     made->waits = 0;
     made->flags = 0;
@@ -50,11 +49,11 @@ static polyccl_result cut_step(pccl_parts *parts, const polyccl_plan *plan, cons
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result cut_plan(const polyccl_plan *plan, int32_t most, int32_t *last, pccl_parts *parts) {
+static polyccl_result cut_plan(const polyccl_plan *plan, int32_t max, int32_t *last, pccl_parts *parts) {
   for (size_t t = 0; t < plan->tbs; t++) {
     int32_t next = 0;
     for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-      next += pieces_of(&plan->step[s], most);
+      next += pieces_of(&plan->step[s], max);
       last[s] = next - 1;
     }
   }
@@ -66,7 +65,7 @@ static polyccl_result cut_plan(const polyccl_plan *plan, int32_t most, int32_t *
     for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
       PCCL_TRY(pccl_parts_tb(parts, r));
       for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-        PCCL_TRY(cut_step(parts, plan, &plan->step[s], most, last, rank));
+        PCCL_TRY(cut_step(parts, plan, &plan->step[s], max, last, rank));
       }
     }
   }
@@ -78,27 +77,12 @@ static polyccl_result cut_plan(const polyccl_plan *plan, int32_t most, int32_t *
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result least_depth(const polyccl_plan *cut, int32_t *depth) {
-  pccl_verify v = {.plan = cut};
-  polyccl_result result = pccl_verify_bounds(&v);
-  result = result == POLYCCL_SUCCESS ? pccl_verify_match(&v) : result;
-  result = result == POLYCCL_SUCCESS ? pccl_verify_order(&v) : result;
-  *depth = v.report.fifo_depth;
-  free(v.step_tb);
-  free(v.cell);
-  free(v.from);
-  free(v.to);
-  free(v.order);
-  free(v.level);
-  return result;
-}
-
-/* The slots that the plan needs where at most `most` chunks go in a message. */
-static polyccl_result depth_with(const polyccl_plan *plan, int32_t most, int32_t *last, int32_t *depth) {
+/* The slots that the plan needs where at most `max` chunks go in a message. */
+static polyccl_result depth_with(const polyccl_plan *plan, int32_t max, int32_t *last, int32_t *depth) {
   pccl_parts parts = {0};
   polyccl_plan *cut;
   PCCL_TRY(polyccl_plan_create(plan->ranks, &cut));
-  polyccl_result result = cut_plan(plan, most, last, &parts);
+  polyccl_result result = cut_plan(plan, max, last, &parts);
   if (result == POLYCCL_SUCCESS) {
     cut->collective = plan->collective;
     cut->chunks = plan->chunks;
@@ -107,7 +91,7 @@ static polyccl_result depth_with(const polyccl_plan *plan, int32_t most, int32_t
     cut->root = plan->root;
     cut->peer = plan->peer;
     pccl_parts_finish(&parts, cut);
-    result = least_depth(cut, depth);
+    result = pccl_plan_min_depth(cut, depth);
   }
   pccl_parts_free(&parts);
   polyccl_plan_destroy(cut);
@@ -123,7 +107,7 @@ static uint64_t message_bytes(const pccl_xml_target *target, const polyccl_plan 
 
 polyccl_result pccl_xml_safe_bytes(const pccl_xml_target *target, const polyccl_plan *plan, uint64_t *bytes) {
   size_t pieces;
-  int32_t unsafe = 0, safe = largest_count(plan, &pieces), slots = target->depth[plan->protocol];
+  int32_t unsafe = 0, safe = max_count(plan, &pieces), slots = target->depth[plan->protocol];
   *bytes = UINT64_MAX;
   if (safe == 1) {
     return POLYCCL_SUCCESS;

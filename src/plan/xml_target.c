@@ -282,7 +282,7 @@ static polyccl_result check_rank(const place *at, int32_t *peers) {
 polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const polyccl_plan *plan) {
   const char *collective = polyccl_collective_name(plan->collective);
   if ((target->collectives >> plan->collective & 1) == 0) {
-    bool elsewhere = (targets[POLYCCL_FORMAT_XML_RCCL].collectives >> plan->collective & 1) != 0;
+    bool elsewhere = (pccl_xml_target_of(POLYCCL_FORMAT_XML_RCCL)->collectives >> plan->collective & 1) != 0;
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
                      "%s has no %s: no call of it would use this plan: %skeep the plan format", target->name,
                      collective, elsewhere ? "write it for RCCL, which has, or " : "");

@@ -209,6 +209,24 @@ static pccl_text fused(int n) {
   return text;
 }
 
+/* n thread blocks, a nop that waits for all of them, and 64 steps that wait for the nop. */
+static pccl_text nops(int n) {
+  pccl_text text = {0};
+  head(&text, "allreduce", 1, 1, "inplace yes\n");
+  pccl_text_add(&text, "rank 0 scratch %d\ntb\nnop wait", n + 1);
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, " %d.0", i + 2);
+  }
+  pccl_text_add(&text, "\ntb\n");
+  for (int i = 0; i < 64; i++) {
+    pccl_text_add(&text, "copy i0 s%d x1 wait 0.0\n", n);
+  }
+  for (int i = 0; i < n; i++) {
+    pccl_text_add(&text, "tb\ncopy i0 s%d x1\n", i);
+  }
+  return text;
+}
+
 enum { TARGETS = 3 };
 
 static const struct {
@@ -261,6 +279,15 @@ static void limits(void **state) {
       fail_msg("\"%s\" is not in: %s", number, polyccl_last_error());
     }
   }
+}
+
+/* Waits that nops multiply are bounded before they are written out. */
+static void waits_of_nops(void **state) {
+  (void)state;
+  expect(nops(1), POLYCCL_FORMAT_XML, POLYCCL_SUCCESS, NULL);
+  expect(nops(10), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "steps, counting one per wait: 640");
+  expect(nops(64), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT,
+         "with the waits of its nops the plan has more than the 4095 XML elements that microsoft/msccl takes: compile");
 }
 
 static pccl_text body(const char *collective, const char *more, const char *rest) {
@@ -364,8 +391,11 @@ static void dialects(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(limits),          cmocka_unit_test(a_depth_said_too_high_is_written),
-      cmocka_unit_test(not_expressible), cmocka_unit_test(elements_written),
+      cmocka_unit_test(limits),
+      cmocka_unit_test(waits_of_nops),
+      cmocka_unit_test(a_depth_said_too_high_is_written),
+      cmocka_unit_test(not_expressible),
+      cmocka_unit_test(elements_written),
       cmocka_unit_test(dialects),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
