@@ -208,6 +208,7 @@ static bool lists_links(const pccl_nccl *n) {
 }
 
 static void imply_fabric(pccl_nccl *n, int32_t from, wires *all) {
+  enum { MAX_MESH = 64 }; /* more GPUs are no mesh of any machine */
   const pccl_nccl_gpu *gpu = &n->gpus.data[from];
   const polyccl_topology *t = n->builder.topology;
   const char *model = t->model[t->node[gpu->node].model].name;
@@ -216,7 +217,7 @@ static void imply_fabric(pccl_nccl *n, int32_t from, wires *all) {
   for (size_t i = 0; fabric != NULL && i < n->gpus.len; i++) {
     others += n->gpus.data[i].host == gpu->host && n->gpus.data[i].primary && (int32_t)i != from;
   }
-  if (others == 0) {
+  if (others == 0 || (fabric->mesh && others >= MAX_MESH)) {
     return;
   }
   if (!fabric->mesh) {

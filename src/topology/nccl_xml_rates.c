@@ -130,11 +130,11 @@ static const device devices[] = {
     {"0x10de", "0x20b0", "A100-SXM4-40GB", 0},
     {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
     {"0x10de", "0x2330", "H100-SXM5", 0},
-    {"0x10de", "0x2335", "H200-SXM5", 0},
+    {"0x10de", "0x2335", "H200-SXM", 0},
     {"0x10de", "0x2901", "B200", 0},
-    {"0x10de", "0x2941", "GB200", 0},
+    {"0x10de", "0x2941", "B200", 0},
     {"0x10de", "0x3182", "B300", 0},
-    {"0x10de", "0x31c2", "GB300", 0},
+    {"0x10de", "0x31c2", "B300", 0},
     {"0x1002", "0x74a1", "MI300X", 0},
     {"0x1002", "0x74b5", "MI300X", 0},
     {"0x1002", "0x75a0", "MI350X", 0},
@@ -213,26 +213,46 @@ static const polyccl_device_model *shipped(const char *name) {
   return name != NULL ? pccl_known_model_find(name) : NULL;
 }
 
+/* The nearest model that ships for each generation and device; `own` false: it is another's, which is said. */
+static const struct {
+  const char *generation, *model;
+  bool own;
+} nearest_models[] = {
+    {"70", "V100-SXM2", true},   {"80", "A100-SXM4-40GB", true}, {"90", "H100-SXM5", true},
+    {"100", "B200", true},       {"103", "B300", true},          {"103", "B200", false},
+    {"gfx940", "MI300X", false}, {"gfx941", "MI300X", false},    {"gfx942", "MI300X", true},
+    {"gfx950", "MI350X", true},  {"B300", "B200", false},        {"A100-SXM4-80GB", "A100-SXM4-40GB", false}};
+
 /* NULL: none ships. */
-static const polyccl_device_model *find_model(const pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *gcn) {
-  static const struct {
-    const char *generation, *model;
-  } models[] = {{"70", "V100-SXM2"}, {"80", "A100-SXM4-40GB"}, {"90", "H100-SXM5"},  {"100", "B200"},
-                {"103", "B300"},     {"103", "B200"},          {"gfx942", "MI300X"}, {"gfx950", "MI350X"}};
+static const polyccl_device_model *nearest(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *generation) {
+  for (size_t i = 0; i < sizeof nearest_models / sizeof nearest_models[0]; i++) {
+    const polyccl_device_model *model = shipped(nearest_models[i].model);
+    if (model != NULL && strcmp(nearest_models[i].generation, generation) == 0) {
+      if (!nearest_models[i].own) {
+        bool number = generation[0] >= '0' && generation[0] <= '9';
+        pccl_nccl_assume(n, gpu->element, "no model ships for %s%s: that of %s", number ? "sm_" : "", generation,
+                         model->name);
+      }
+      return model;
+    }
+  }
+  return NULL;
+}
+
+/* By hint, by the PCI device, by the generation. NULL: none ships. */
+static const polyccl_device_model *find_model(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *gcn) {
   if (n->hints != NULL && n->hints->gpu != NULL) {
     return shipped(n->hints->gpu);
   }
   const device *known = device_of(n, gpu->pci);
-  const polyccl_device_model *model = known != NULL ? shipped(known->name) : NULL;
-  if (model == NULL && known != NULL && strcmp(known->name, "A100-SXM4-80GB") == 0) {
-    model = shipped("A100-SXM4-40GB");
-  }
   const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
-  const char *generation = gcn[0] != '\0' ? gcn : sm;
-  for (size_t i = 0; model == NULL && generation != NULL && i < sizeof models / sizeof models[0]; i++) {
-    model = strcmp(models[i].generation, generation) == 0 ? shipped(models[i].model) : NULL;
+  if (known != NULL && known->nic == 0 && shipped(known->name) != NULL) {
+    return shipped(known->name);
   }
-  return model;
+  if (gcn[0] != '\0' || sm != NULL) {
+    return nearest(n, gpu, gcn[0] != '\0' ? gcn : sm);
+  }
+  return known != NULL && known->nic == 0 ? nearest(n, gpu, known->name) : NULL;
 }
 
 int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
