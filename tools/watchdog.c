@@ -87,7 +87,7 @@ static void limit_memory(size_t bytes) {
 
 void pccl_watchdog_begin(const char *tool, const char *what, double seconds, size_t bytes) {
   int length = snprintf(watch.message, sizeof watch.message,
-                        "polyccl %s: %.300s: reading this program took more than %.0f seconds of processor time "
+                        "polyccl %s: %.300s: reading this program took more than %g seconds of processor time "
                         "(POLYCCL_LUA_INSTRUCTIONS); does it end?\n",
                         tool, what, seconds);
   watch.length = length > 0 && (size_t)length < sizeof watch.message ? (size_t)length : sizeof watch.message - 1;
