@@ -1,7 +1,6 @@
 #include "watchdog.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -10,7 +9,6 @@
 
 #include "tools.h"
 
-/* Sanitizers reserve terabytes of addresses. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LIMITS_MEMORY false
 #elif defined(__has_feature)
@@ -107,6 +105,8 @@ static void limit_memory(size_t bytes) {
     mine.has_limit = setrlimit(RLIMIT_AS, &limit) == 0;
   }
 }
+
+bool pccl_watchdog_limits_memory(void) { return LIMITS_MEMORY; }
 
 void pccl_watchdog_begin(const char *tool, const char *what, double seconds, size_t bytes) {
   int length = snprintf(mine.message, sizeof mine.message,

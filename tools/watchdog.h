@@ -5,6 +5,7 @@
 #ifndef PCCL_TOOLS_WATCHDOG_H
 #define PCCL_TOOLS_WATCHDOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <polyccl/types.h>
@@ -14,5 +15,8 @@
  * cannot be set is left as it is. `what` names the program in the message. One at a time in each thread. */
 void pccl_watchdog_begin(const char *tool, const char *what, double seconds, size_t bytes);
 void pccl_watchdog_end(void);
+
+/* False in builds with sanitizers, which reserve terabytes of addresses. */
+bool pccl_watchdog_limits_memory(void);
 
 #endif
