@@ -209,11 +209,11 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
   PCCL_TRY(pccl_synth_param(loader, "protocol", "Simple", "Simple, LL or LL128", &protocol));
   PCCL_TRY(polyccl_protocol_parse(protocol, &config.protocol));
   config.inplace = config.collective != POLYCCL_ALLTOALL;
-  config.chunks = config.collective == POLYCCL_ALLREDUCE ? s->ranks * s->chunks : s->chunks;
   if (s->chunks > POLYCCL_MAX_CHUNKS / s->ranks) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d chunks on each of %d ranks are more than %d in all", s->file,
                      s->chunks, s->ranks, POLYCCL_MAX_CHUNKS);
   }
+  config.chunks = config.collective == POLYCCL_ALLREDUCE ? s->ranks * s->chunks : s->chunks;
   sort_hops(s);
   PCCL_TRY(polyccl_program_create(&config, &loader->program));
   builder b = {.schedule = s, .program = loader->program, .collective = config.collective};
