@@ -23,15 +23,16 @@ bool pccl_program_args_add(pccl_program_args *args, const char *text) {
   return true;
 }
 
-/* A sandbox ends by itself after 100 ns for each of its instructions, or 10 s where that is more; the watchdog gives it
- * as long again. Wrong options are errors of the sandbox. */
+/* A sandbox ends by itself after 100 ns for each of its instructions, or 10 s where that is more, unless one
+ * instruction takes longer: a table whose keys all collide, when it grows. The watchdog waits 10 s more. Wrong options
+ * are errors of the sandbox. */
 static void begin_watch(const char *tool, const char *path) {
   size_t instructions = 0, bytes = 0;
   if (pccl_option_size("POLYCCL_LUA_INSTRUCTIONS", &instructions) == POLYCCL_SUCCESS &&
       pccl_option_size("POLYCCL_LUA_MEMORY", &bytes) == POLYCCL_SUCCESS) {
-    const double seconds = (double)instructions * 2e-7;
+    const double seconds = (double)instructions * 1e-7;
     const size_t spare = (size_t)1 << 30;
-    pccl_watchdog_begin(tool, path, seconds > 20 ? seconds : 20,
+    pccl_watchdog_begin(tool, path, (seconds > 10 ? seconds : 10) + 10,
                         bytes < (SIZE_MAX - spare) / 3 ? 3 * bytes + spare : 0);
   }
 }

@@ -76,10 +76,13 @@ static polyccl_program_config read_config(pccl_fields *fields, polyccl_collectiv
 
 /* ---- conditions of custom collectives ---- */
 
+enum { PER_CALL = 10 }; /* the function may be one of C, which runs no instructions */
+
 /* Calls pre(rank, chunk) at stack place `function`. */
 static void declare_pre(lua_State *lua, polyccl_program *program, int function, int ranks, int chunks) {
   for (int rank = 0; rank < ranks; rank++) {
     for (int chunk = 0; chunk < chunks; chunk++) {
+      pccl_sandbox_charge(lua, PER_CALL);
       lua_pushvalue(lua, function);
       lua_pushinteger(lua, rank);
       lua_pushinteger(lua, chunk);
@@ -141,6 +144,7 @@ static void declare_post_chunk(lua_State *lua, polyccl_program *program, int ran
 static void declare_post(lua_State *lua, polyccl_program *program, int function, int ranks, int chunks) {
   for (int rank = 0; rank < ranks; rank++) {
     for (int chunk = 0; chunk < chunks; chunk++) {
+      pccl_sandbox_charge(lua, PER_CALL);
       lua_pushvalue(lua, function);
       lua_pushinteger(lua, rank);
       lua_pushinteger(lua, chunk);

@@ -54,6 +54,7 @@ static void push_value(lua_State *lua, const char *name, const char *text) {
 
 static void note(lua_State *lua, pccl_loader *loader, const char *name, const char *value, const char *preset,
                  const char *help) {
+  pccl_sandbox_charge(lua, loader->asked.len / 2);
   for (size_t i = 0; i < loader->asked.len; i++) {
     if (strcmp(loader->asked.data[i].name, name) == 0) {
       return;
@@ -108,4 +109,8 @@ static int param(lua_State *lua) {
   return 1;
 }
 
-void pccl_open_params(lua_State *lua) { lua_register(lua, "param", param); }
+void pccl_open_params(lua_State *lua) {
+  lua_pushboolean(lua, 1);
+  lua_pushcclosure(lua, param, 1);
+  lua_setglobal(lua, "param");
+}

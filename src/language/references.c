@@ -458,7 +458,9 @@ void pccl_open_references(lua_State *lua) {
   pccl_loader *loader = pccl_loader_of(lua);
   make_metatable(lua, ref_name);
   loader->ref_metatable = lua_topointer(lua, -1);
-  luaL_newlib(lua, methods);
+  luaL_newlibtable(lua, methods);
+  lua_pushboolean(lua, 1); /* with an upvalue a function is an object, which has a number */
+  luaL_setfuncs(lua, methods, 1);
   lua_pushcclosure(lua, field, 1);
   lua_setfield(lua, -2, "__index");
   lua_pushcfunction(lua, ref_tostring);
@@ -485,7 +487,8 @@ void pccl_open_references(lua_State *lua) {
   lua_setglobal(lua, "output");
 
   lua_pushglobaltable(lua);
-  luaL_setfuncs(lua, functions, 0);
+  lua_pushboolean(lua, 1);
+  luaL_setfuncs(lua, functions, 1);
   lua_pop(lua, 1);
   loader->box.close_scopes = close_scopes;
 }

@@ -249,11 +249,11 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
   PCCL_TRY(polyccl_protocol_parse(protocol, &config.protocol));
   config.inplace = !exchanges(config.collective);
   bool whole = config.collective == POLYCCL_ALLREDUCE && s->collective != POLYCCL_ALLREDUCE;
-  config.chunks = whole ? s->ranks * s->chunks : s->chunks;
   if (s->chunks > POLYCCL_MAX_CHUNKS / s->ranks) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d chunks on each of %d ranks are more than %d in all", s->file,
                      s->chunks, s->ranks, POLYCCL_MAX_CHUNKS);
   }
+  config.chunks = whole ? s->ranks * s->chunks : s->chunks;
   sort_hops(s);
   PCCL_TRY(pccl_accept_program(loader->accept, &config));
   PCCL_TRY(polyccl_program_create(&config, &loader->program));

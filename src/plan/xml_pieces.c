@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "plan/parts.h"
+#include "plan/plan.h"
 
 #define PCCL_XML_MAX_PIECES ((size_t)1 << 23)
 

@@ -1,4 +1,6 @@
-polyccl_unit_test(programs)
+polyccl_unit_test(programs TIMEOUT 600)
+polyccl_unit_test(sandbox)
+target_sources(test_sandbox PRIVATE ${PROJECT_SOURCE_DIR}/tools/watchdog.c)
 polyccl_unit_test(algorithms)
 polyccl_unit_test(golden)
 if(TARGET polyccl_tool)

@@ -13,6 +13,7 @@
 #include <polyccl/language.h>
 
 #include "base/file.h"
+#include "language/text.h"
 
 #define FOLDER POLYCCL_SOURCE_DIR "/tests/synth"
 
@@ -168,12 +169,35 @@ static void pieces(void **state) {
   polyccl_program_destroy(program);
 }
 
+/* 4096 ranks with 2^20 chunks each: their product is 2^32. */
+static void products_past_an_int(void **state) {
+  (void)state;
+  pccl_text text = {0};
+  pccl_text_add(&text, "{\"7-Flows\": [\"Chunk 1048575 from 0 traveled over 0->1 in epoch 0\"");
+  for (int node = 0; node < 4096; node++) {
+    pccl_text_add(&text, ",\n\"Chunk 0 from %d traveled over %d->%d in epoch 0\"", node, node, (node + 1) % 4096);
+  }
+  pccl_text_add(&text, "]}");
+  assert_false(text.failed);
+  const char *const collectives[] = {"allgather", "allreduce"};
+  for (int i = 0; i < 2; i++) {
+    polyccl_param param = {"collective", collectives[i]};
+    polyccl_program *program = NULL;
+    assert_int_equal(pccl_program_load_text("wide.json", text.data, text.len, NULL, &param, 1, &program),
+                     POLYCCL_ERROR_LIMIT);
+    assert_null(program);
+    assert_non_null(strstr(polyccl_last_error(), "1048576 chunks on each of 4096 ranks are more than 1048576 in all"));
+  }
+  pccl_text_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(good),
       cmocka_unit_test(bad),
       cmocka_unit_test(parameters),
       cmocka_unit_test(pieces),
+      cmocka_unit_test(products_past_an_int),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
