@@ -5,7 +5,7 @@
 BUILD = build/release
 PREFIX = /usr/local
 
-.PHONY: all demo check bench fuzz install format packages packages-check clean
+.PHONY: all demo check bench fuzz fuzz-time install format packages packages-check clean
 
 # Builds the library, the command, the tests and the benchmarks.
 all:
@@ -26,6 +26,11 @@ bench: packages all
 # Long fuzzing: SECONDS_EACH for each target (default 600).
 fuzz: packages-check
 	@tests/fuzz/run.sh $(or $(SECONDS_EACH),600)
+
+# Climbs to the inputs that make a stage work most for their size (tests/fuzz/work.h); keeps them in build/work.
+fuzz-time: all
+	@mkdir -p build/work
+	$(BUILD)/tests/work_climb $(or $(SECONDS_EACH),600)s 1 build/work
 
 # Library, headers, command, manual pages, algorithms, Python package; `make install PREFIX=$HOME/.local`.
 install: all

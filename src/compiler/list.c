@@ -24,17 +24,25 @@ typedef struct ready_flow {
   double start;      /* the earliest possible */
   double turn, rank; /* its window; then the less, the earlier */
   uint64_t tie;
-  int32_t flow;
+  int32_t flow, group;
 } ready_flow;
 
-static bool flow_goes_first(const ready_flow *a, const ready_flow *b) {
+static bool goes_first(const ready_flow *a, const ready_flow *b) {
   if (a->turn != b->turn) {
     return a->turn < b->turn;
   }
   return a->rank != b->rank ? a->rank < b->rank : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
 }
 
-PCCL_HEAP(flow_heap, ready_flow, flow_goes_first)
+PCCL_HEAP(flow_heap, ready_flow, goes_first)
+
+/* Ready flows of one route and pace, which wait for the same resources: their earliest starts differ only by what they
+ * wait for, so only the best of them need be looked at when a resource changes hands. */
+typedef struct group {
+  flow_heap later;   /* what their data lets start after the resources: a heap by goes_first() */
+  flow_heap now;     /* the others, of one turn: a heap, turns all 0 */
+  ready_flow queued; /* the one that stands for it in lister.ready; flow -1: none */
+} group;
 
 typedef struct list_block {
   double free;
@@ -51,8 +59,10 @@ typedef struct lister {
   double *place;           /* when each place on a link is free */
   list_block *block;       /* [ranks x tbs] */
   int32_t *used;           /* [ranks] thread blocks used at all */
-  flow_heap ready;
-  double window; /* us */
+  flow_heap ready;         /* a heap: of each group its best flow, as it was when last looked at */
+  PCCL_VEC(group) groups;
+  pccl_map group_of; /* hash of a route and pace -> group */
+  double window;     /* us */
 } lister;
 
 /* ---- when can it start ---- */
@@ -130,21 +140,76 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
 /* In units small against every cost, so that what is equal in the model is equal here. */
 static double round_time(double us) { return ceil(us * 1024) / 1024; }
 
+static double turn_of(const lister *l, double start) { return l->window > 0 ? floor(start / l->window) : start; }
+
+/* By its data alone. */
 static ready_flow ready_flow_of(const lister *l, int32_t number) {
   const pccl_flow *flow = &l->flows->flow[number];
-  double data = data_start(l, flow), resources = resource_start(l, flow);
   double rank = -flow->tail;
   if (l->rule->priority == PCCL_LIST_SCARCE) {
     rank = (flow->scarce ? 0 : flow->before_scarce ? 1e15 : 2e15) + flow->lane * 1e9 - flow->tail;
   } else if (l->rule->priority == PCCL_LIST_LANE) {
     rank = flow->lane * 1e9 - flow->tail;
   }
-  double start = round_time(data > resources ? data : resources);
+  double start = round_time(data_start(l, flow));
   return (ready_flow){.start = start,
-                      .turn = l->window > 0 ? floor(start / l->window) : start,
+                      .turn = turn_of(l, start),
                       .rank = rank,
                       .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
                       .flow = number};
+}
+
+/* ---- groups ---- */
+
+static uint64_t group_key(const lister *l, const pccl_flow *flow) {
+  uint64_t key = 0;
+  memcpy(&key, &flow->lag, sizeof key);
+  key = pccl_mix64(key ^ (uint64_t)flow->hops);
+  for (int32_t h = 0; h < flow->hops; h++) {
+    key = pccl_mix64(key ^ (uint64_t)node_at(l, flow, h)->rank);
+  }
+  return key >> 1;
+}
+
+/* Queues the group by this ready_flow, which replaces what stood for it. */
+static bool queue_group(lister *l, ready_flow e) {
+  l->groups.data[e.group].queued = e;
+  return flow_heap_push(&l->ready, e);
+}
+
+static bool add_ready(lister *l, int32_t number) {
+  bool is_new;
+  uint64_t *g = pccl_map_put(&l->group_of, group_key(l, &l->flows->flow[number]), l->groups.len, &is_new);
+  if (g == NULL || (is_new && !pccl_vec_push(&l->groups, (group){.queued = {.flow = -1}}))) {
+    return false;
+  }
+  ready_flow e = ready_flow_of(l, number);
+  e.group = (int32_t)*g;
+  group *of = &l->groups.data[*g];
+  if (!flow_heap_push(&of->later, e)) {
+    return false;
+  }
+  /* Its own start may be too early; then it is worked out anew when it is its turn. */
+  return (of->queued.flow >= 0 && !goes_first(&e, &of->queued)) || queue_group(l, e);
+}
+
+/* The best of the group as its resources are now; false: the group is empty, or no memory (*ok). */
+static bool best_of_group(lister *l, int32_t number, ready_flow *best, bool *ok) {
+  group *g = &l->groups.data[number];
+  if (g->later.len + g->now.len == 0) {
+    return false;
+  }
+  int32_t any = g->now.len > 0 ? g->now.data[0].flow : g->later.data[0].flow;
+  double resources = round_time(resource_start(l, &l->flows->flow[any])), turn = turn_of(l, resources);
+  while (*ok && g->later.len > 0 && g->later.data[0].turn <= turn) {
+    ready_flow e = flow_heap_pop(&g->later);
+    e.turn = 0;
+    *ok = flow_heap_push(&g->now, e);
+  }
+  *best = g->now.len > 0 ? g->now.data[0] : g->later.data[0];
+  best->turn = g->now.len > 0 ? turn : best->turn;
+  best->start = best->start > resources ? best->start : resources;
+  return *ok;
 }
 
 /* ---- placing ---- */
@@ -216,31 +281,44 @@ static polyccl_result place(lister *l, const ready_flow *e, size_t turn) {
   }
   for (int32_t k = flow->succ; k < flow[1].succ; k++) {
     int32_t next = l->flows->succ[k];
-    if (--l->missing[next] == 0 && !flow_heap_push(&l->ready, ready_flow_of(l, next))) {
+    if (--l->missing[next] == 0 && !add_ready(l, next)) {
       return pccl_no_memory("the schedule");
     }
   }
   return POLYCCL_SUCCESS;
 }
 
+static polyccl_result place_next(lister *l, size_t turn, bool *placed) {
+  ready_flow e = flow_heap_pop(&l->ready), best;
+  group *g = &l->groups.data[e.group];
+  bool ok = true;
+  if (e.flow != g->queued.flow || e.turn != g->queued.turn) {
+    return POLYCCL_SUCCESS; /* another has replaced it */
+  }
+  g->queued.flow = -1;
+  if (best_of_group(l, e.group, &best, &ok)) {
+    *placed = !goes_first(&e, &best);
+    if (*placed) {
+      (void)flow_heap_pop(g->now.len > 0 ? &g->now : &g->later);
+      PCCL_TRY(place(l, &best, turn));
+    }
+    ok = !*placed || best_of_group(l, e.group, &best, &ok) ? queue_group(l, best) : ok;
+  }
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("the schedule");
+}
+
 /* A start that was right when it was worked out may have become too early: then it is worked out anew. */
 static polyccl_result run(lister *l) {
   for (size_t i = 0; i < l->flows->count; i++) {
     l->missing[i] = l->flows->flow[i].edges;
-    if (l->missing[i] == 0 && !flow_heap_push(&l->ready, ready_flow_of(l, (int32_t)i))) {
+    if (l->missing[i] == 0 && !add_ready(l, (int32_t)i)) {
       return pccl_no_memory("the schedule");
     }
   }
-  for (size_t placed = 0; l->ready.len > 0;) {
-    ready_flow e = flow_heap_pop(&l->ready);
-    ready_flow now = ready_flow_of(l, e.flow);
-    if (now.turn > e.turn) {
-      if (!flow_heap_push(&l->ready, now)) {
-        return pccl_no_memory("the schedule");
-      }
-      continue;
-    }
-    PCCL_TRY(place(l, &now, placed++));
+  for (size_t turn = 0; l->ready.len > 0;) {
+    bool placed = false;
+    PCCL_TRY(place_next(l, turn, &placed));
+    turn += placed;
   }
   return POLYCCL_SUCCESS;
 }
@@ -300,6 +378,12 @@ polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule 
   free(l.place);
   free(l.block);
   pccl_vec_free(&l.ready);
+  for (size_t i = 0; i < l.groups.len; i++) {
+    pccl_vec_free(&l.groups.data[i].later);
+    pccl_vec_free(&l.groups.data[i].now);
+  }
+  pccl_vec_free(&l.groups);
+  pccl_map_free(&l.group_of);
   if (result != POLYCCL_SUCCESS) {
     free(l.used);
     return result;

@@ -50,16 +50,44 @@ static uint8_t *pair_of(const merger *m, int rank, int32_t a, int32_t b) {
   return &m->apart[m->first[rank] + (size_t)a * (size_t)m->ir->tbs[rank] + (size_t)b];
 }
 
-static void find_apart(merger *m) {
-  const pccl_node *nodes = m->ir->nodes.data;
-  for (size_t i = 0; i < m->ir->order.len; i++) {
-    const pccl_node *node = &nodes[m->ir->order.data[i]];
-    for (int32_t k = node->from; k >= 0; k = nodes[k].from) {
-      if (nodes[k].rank == node->rank) {
-        *pair_of(m, node->rank, node->tb, nodes[k].tb) = *pair_of(m, node->rank, nodes[k].tb, node->tb) = 1;
-      }
+/* Thread blocks that a chain has on a rank, as far as it was followed. */
+typedef struct passes {
+  PCCL_VEC(int32_t) tb;
+} passes;
+
+static bool pass(merger *m, passes *seen, int rank, int32_t tb) {
+  for (size_t i = 0; i < seen->tb.len; i++) {
+    if (seen->tb.data[i] == tb) {
+      return true;
     }
   }
+  for (size_t i = 0; i < seen->tb.len; i++) {
+    *pair_of(m, rank, tb, seen->tb.data[i]) = *pair_of(m, rank, seen->tb.data[i], tb) = 1;
+  }
+  return pccl_vec_push(&seen->tb, tb);
+}
+
+static bool find_apart(merger *m) {
+  const pccl_node *nodes = m->ir->nodes.data;
+  passes *seen = pccl_zeroed((size_t)m->ir->spec.ranks, sizeof *seen);
+  bool ok = seen != NULL;
+  for (size_t i = 0; i < m->ir->order.len && ok; i++) {
+    int32_t head = m->ir->order.data[i];
+    if (nodes[head].from >= 0 || nodes[head].to < 0) {
+      continue;
+    }
+    for (int32_t k = head; k >= 0 && ok; k = nodes[k].to) {
+      ok = pass(m, &seen[nodes[k].rank], nodes[k].rank, nodes[k].tb);
+    }
+    for (int32_t k = head; k >= 0; k = nodes[k].to) {
+      seen[nodes[k].rank].tb.len = 0;
+    }
+  }
+  for (int rank = 0; seen != NULL && rank < m->ir->spec.ranks; rank++) {
+    pccl_vec_free(&seen[rank].tb);
+  }
+  free(seen);
+  return ok;
 }
 
 /* Which two; false: none of this rank may. */
@@ -131,9 +159,9 @@ polyccl_result pccl_merge_blocks(pccl_ir *ir, double *busy, bool *merged) {
     free(m.first);
     return pccl_no_memory("thread blocks");
   }
-  find_apart(&m);
-  *merged = m.most > 1 && merge_all(&m, busy);
+  bool ok = find_apart(&m);
+  *merged = ok && m.most > 1 && merge_all(&m, busy);
   free(m.first);
   free(m.apart);
-  return POLYCCL_SUCCESS;
+  return ok ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
 }

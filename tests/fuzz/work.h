@@ -53,8 +53,10 @@ static const double work_slack = 8;
 static const double work_slack = 1;
 #endif
 
-/* Instructions: so many for any input, so many for a unit. The costliest regular programs take a tenth of it. */
-static const double work_fixed = 2e7, work_per_unit = 2e4;
+/* Instructions: so many for any input, so many for a unit of each stage. `order` may try 64 times; a step of a picture
+ * is several lines of text; a simulation shares links out anew whenever a message starts or ends. */
+static const double work_fixed = 2e7;
+static const double work_per_unit[WORK_STAGES] = {2e4, 4e4, 2e4, 2e4, 2e4, 2e4, 1.6e5, 8e4};
 
 /* ---- the counter ---- */
 
@@ -240,7 +242,8 @@ static work work_of(const uint8_t *data, size_t size, const polyccl_topology *to
 
 /* The share of its allowance that a stage took. */
 static double work_share(const work *w, int stage) {
-  return w->units[stage] > 0 ? w->done[stage] / (work_slack * (work_fixed + work_per_unit * w->units[stage])) : 0;
+  return w->units[stage] > 0 ? w->done[stage] / (work_slack * (work_fixed + work_per_unit[stage] * w->units[stage]))
+                             : 0;
 }
 
 static polyccl_topology *work_topology(void) {

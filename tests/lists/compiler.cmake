@@ -1,4 +1,5 @@
 polyccl_unit_test(compiler)
+polyccl_unit_test(compiler_large)
 polyccl_unit_test(compiler_random)
 polyccl_unit_test(schedule)
 polyccl_unit_test(plan_set)
