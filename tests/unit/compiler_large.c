@@ -12,7 +12,11 @@
 static const polyccl_location here = {"large.lua", 1};
 
 static polyccl_program *make(int ranks, int chunks) {
-  polyccl_program_config config = {.size = sizeof(polyccl_program_config), .collective = POLYCCL_CUSTOM, .ranks = ranks, .chunks = chunks, .inplace = true};
+  polyccl_program_config config = {.size = sizeof(polyccl_program_config),
+                                   .collective = POLYCCL_CUSTOM,
+                                   .ranks = ranks,
+                                   .chunks = chunks,
+                                   .inplace = true};
   polyccl_program *p = NULL;
   assert_int_equal(polyccl_program_create(&config, &p), POLYCCL_SUCCESS);
   return p;
