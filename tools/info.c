@@ -51,7 +51,8 @@ static void print_transports(void) {
 static void print_options(void) {
   printf("options (environment; default, what it is for):\n");
   for (const pccl_option_entry *entry = pccl_options; entry->name != NULL; entry++) {
-    printf("  %-26s %-12s %s\n", entry->name, entry->preset[0] != '\0' ? entry->preset : "(unset)", entry->help);
+    printf("  %-26s %-12s %s\n", entry->name, entry->default_value[0] != '\0' ? entry->default_value : "(unset)",
+           entry->help);
     const char *value = getenv(entry->name);
     if (value != NULL && value[0] != '\0') {
       printf("  %-26s %s\n", "  set to", value);
