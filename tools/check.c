@@ -9,7 +9,7 @@
 #include "program_args.h"
 #include "tools.h"
 
-static int check(const pccl_program_args *args) {
+static int check_program(const pccl_program_args *args) {
   polyccl_program *program = NULL;
   polyccl_result result = pccl_program_args_load("check", args->path, args->params, args->count, NULL, &program);
   if (result != POLYCCL_SUCCESS) {
@@ -45,7 +45,7 @@ static int check(const pccl_program_args *args) {
   return PCCL_EXIT_OK;
 }
 
-static int list(const pccl_program_args *args) {
+static int list_params(const pccl_program_args *args) {
   polyccl_param_info *infos = NULL;
   size_t count = 0;
   polyccl_result result = pccl_program_args_params("check", args->path, args->params, args->count, &infos, &count);
@@ -82,7 +82,7 @@ int pccl_tool_check(int argc, char **argv) {
     status = pccl_tool_usage("check", "which program? (polyccl check PROGRAM [-p name=value ...])");
   }
   if (status == PCCL_EXIT_OK) {
-    status = args.params ? list(&args.program) : check(&args.program);
+    status = args.params ? list_params(&args.program) : check_program(&args.program);
   }
   pccl_program_args_free(&args.program);
   return status;

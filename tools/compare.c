@@ -31,12 +31,12 @@ const char pccl_compare_help[] =
     "  --svg FILE           a chart\n"
     "  --title TEXT         of the chart\n";
 
-enum { MOST_CHOICES = 16, MOST_SERIES = 64, ERROR_ROOM = 4096 };
+enum { MAX_CHOICES = 16, MAX_SERIES = 64, ERROR_ROOM = 4096 };
 
 /* A list option; without it one choice, NULL: as the program has it. */
 typedef struct choices {
   char *text;
-  const char *word[MOST_CHOICES];
+  const char *word[MAX_CHOICES];
   int count;
 } choices;
 
@@ -58,7 +58,7 @@ typedef struct compare_args {
   bool has_sizes, times;
 
   polyccl_topology *topology;
-  series series[MOST_SERIES];
+  series series[MAX_SERIES];
   size_t count;
   uint64_t *size;
   size_t size_count;
@@ -85,7 +85,7 @@ static bool take_list(const char *value, bool (*known)(const char *word), choice
   char *save = NULL;
   for (char *word = to->text == NULL ? NULL : strtok_r(to->text, ",", &save); word != NULL;
        word = strtok_r(NULL, ",", &save)) {
-    if (to->count == MOST_CHOICES || !known(word)) {
+    if (to->count == MAX_CHOICES || !known(word)) {
       return false;
     }
     to->word[to->count++] = word;
@@ -157,7 +157,7 @@ const pccl_tool_option pccl_compare_options[] = {
     {.name = NULL},
 };
 
-static int parse(compare_args *args, int argc, char **argv) {
+static int parse_compare_args(compare_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("compare", pccl_compare_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -202,35 +202,35 @@ static void name_series(series *s) {
   add_word(s->label, sizeof s->label, s->order);
 }
 
-static int choices_of(const choices *list) { return list->count > 0 ? list->count : 1; }
-static const char *choice(const choices *list, int index) { return list->count > 0 ? list->word[index] : NULL; }
+static int count_choices(const choices *list) { return list->count > 0 ? list->count : 1; }
+static const char *choice_word(const choices *list, int index) { return list->count > 0 ? list->word[index] : NULL; }
 
 static int make_series(compare_args *args) {
-  int combinations =
-      choices_of(&args->policy) * choices_of(&args->protocol) * choices_of(&args->order) * choices_of(&args->instances);
-  if (args->program.len > (size_t)(MOST_SERIES / combinations)) {
+  int combinations = count_choices(&args->policy) * count_choices(&args->protocol) * count_choices(&args->order) *
+                     count_choices(&args->instances);
+  if (args->program.len > (size_t)(MAX_SERIES / combinations)) {
     return pccl_tool_usage("compare", "%zu programs in %d combinations are more than %d curves", args->program.len,
-                           combinations, MOST_SERIES);
+                           combinations, MAX_SERIES);
   }
   for (size_t p = 0; p < args->program.len; p++) {
     for (int c = 0; c < combinations; c++) {
       int rest = c;
       series *s = &args->series[args->count++];
       s->program = &args->program.data[p];
-      s->protocol = choice(&args->protocol, rest % choices_of(&args->protocol));
-      rest /= choices_of(&args->protocol);
-      s->order = choice(&args->order, rest % choices_of(&args->order));
-      rest /= choices_of(&args->order);
-      s->instances = choice(&args->instances, rest % choices_of(&args->instances));
-      rest /= choices_of(&args->instances);
-      s->policy = choice(&args->policy, rest);
+      s->protocol = choice_word(&args->protocol, rest % count_choices(&args->protocol));
+      rest /= count_choices(&args->protocol);
+      s->order = choice_word(&args->order, rest % count_choices(&args->order));
+      rest /= count_choices(&args->order);
+      s->instances = choice_word(&args->instances, rest % count_choices(&args->instances));
+      rest /= count_choices(&args->instances);
+      s->policy = choice_word(&args->policy, rest);
       name_series(s);
     }
   }
   return PCCL_EXIT_OK;
 }
 
-static polyccl_result allocate(compare_args *args) {
+static polyccl_result allocate_results(compare_args *args) {
   args->size_count = pccl_sizes_count(&args->sizes);
   args->size = pccl_array(args->size_count, sizeof *args->size);
   if (args->size == NULL) {
@@ -253,7 +253,7 @@ static polyccl_result allocate(compare_args *args) {
 /* ---- jobs ---- */
 
 /* Another protocol or loop order is another plan: it needs its own proof, and perhaps a deeper FIFO. */
-static polyccl_result adjust(const series *s, polyccl_plan *plan) {
+static polyccl_result override_plan(const series *s, polyccl_plan *plan) {
   if (s->protocol != NULL) {
     PCCL_TRY(polyccl_protocol_parse(s->protocol, &plan->protocol));
   }
@@ -297,7 +297,7 @@ static polyccl_result compile_job(void *context, size_t index) {
   polyccl_result result = pccl_plan_args_compile("compare", &program, &how, &s->plan);
   free(params);
   if (result == POLYCCL_SUCCESS) {
-    result = adjust(s, s->plan);
+    result = override_plan(s, s->plan);
   }
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", s->label);
 }
@@ -341,8 +341,8 @@ static void print_table(const compare_args *args) {
   }
 }
 
-static int draw(const compare_args *args) {
-  pccl_curve curve[MOST_SERIES];
+static int write_chart(const compare_args *args) {
+  pccl_curve curve[MAX_SERIES];
   for (size_t s = 0; s < args->count; s++) {
     curve[s] = (pccl_curve){args->series[s].label, args->series[s].time, args->series[s].bus};
   }
@@ -373,14 +373,14 @@ static int run_jobs(const char *what, size_t count, pccl_job job, compare_args *
   return pccl_tool_failed("compare", result);
 }
 
-static int compare(compare_args *args) {
+static int compare_series(compare_args *args) {
   int status = make_series(args);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   polyccl_result result = polyccl_topology_open(args->topology_name, &args->topology);
   if (result == POLYCCL_SUCCESS) {
-    result = allocate(args);
+    result = allocate_results(args);
   }
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compare", result);
@@ -392,7 +392,7 @@ static int compare(compare_args *args) {
   if (status == PCCL_EXIT_OK) {
     print_table(args);
     pccl_tool_say_assumptions("compare", args->topology);
-    status = args->svg != NULL ? draw(args) : PCCL_EXIT_OK;
+    status = args->svg != NULL ? write_chart(args) : PCCL_EXIT_OK;
   }
   return status;
 }
@@ -422,9 +422,9 @@ int pccl_tool_compare(int argc, char **argv) {
   if (args == NULL) {
     return pccl_tool_failed("compare", pccl_no_memory("arguments"));
   }
-  int status = parse(args, argc, argv);
+  int status = parse_compare_args(args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = compare(args);
+    status = compare_series(args);
   }
   free_args(args);
   return status;

@@ -73,7 +73,7 @@ const pccl_tool_option pccl_compile_options[] = {
     {.name = NULL},
 };
 
-static int parse(compile_args *args, int argc, char **argv) {
+static int parse_compile_args(compile_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("compile", pccl_compile_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -118,7 +118,7 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
 }
 
 /* A plan in another format, verified on the way. */
-static int convert(const compile_args *args) {
+static int convert_plan(const compile_args *args) {
   polyccl_plan *plan = NULL;
   pccl_accept_compile_context context = {args->format, &args->options};
   pccl_accept accept = {pccl_accept_compile, &context};
@@ -194,7 +194,7 @@ static int load_and_compile(const compile_args *args, bool is_plan) {
   return status;
 }
 
-static int compile(compile_args *args) {
+static int compile_file(compile_args *args) {
   bool is_plan;
   polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
   if (result != POLYCCL_SUCCESS) {
@@ -204,7 +204,7 @@ static int compile(compile_args *args) {
     return pccl_tool_usage("compile", "%s is a plan, it has no parameters (-p)", args->program.path);
   }
   if (is_plan && !args->tuned) {
-    return convert(args);
+    return convert_plan(args);
   }
   polyccl_topology *topology = NULL;
   if (args->topology != NULL) {
@@ -221,9 +221,9 @@ static int compile(compile_args *args) {
 
 int pccl_tool_compile(int argc, char **argv) {
   compile_args args = {.options = POLYCCL_COMPILE_DEFAULTS};
-  int status = parse(&args, argc, argv);
+  int status = parse_compile_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = compile(&args);
+    status = compile_file(&args);
   }
   pccl_program_args_free(&args.program);
   return status;

@@ -35,7 +35,7 @@ const pccl_tool_option pccl_export_options[] = {
     {.name = NULL},
 };
 
-static int parse(export_args *args, int argc, char **argv) {
+static int parse_export_args(export_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("export", pccl_export_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -51,7 +51,7 @@ static int parse(export_args *args, int argc, char **argv) {
 
 int pccl_tool_export(int argc, char **argv) {
   export_args args = {0};
-  int status = parse(&args, argc, argv);
+  int status = parse_export_args(&args, argc, argv);
   polyccl_plan *plan = NULL;
   if (status == PCCL_EXIT_OK) {
     polyccl_result result = pccl_plan_args_load("export", &args.program, &plan);

@@ -94,7 +94,7 @@ static size_t count_options(const pccl_tool_option *options) {
   return count;
 }
 
-static int unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
+static int refuse_unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
   for (const pccl_tool_option *option = options; option->name != NULL; option++) {
     size_t length = strlen(option->name);
     if (option->takes == PCCL_TAKES_NOTHING && length > 0 && strncmp(argument, option->name, length) == 0 &&
@@ -242,14 +242,14 @@ static int take_path(const char *tool, const pccl_tool_option *options, void *in
     path++;
   }
   if (path->name == NULL) {
-    return unexpected(tool, options, argument);
+    return refuse_unexpected(tool, options, argument);
   }
   if (path->take != NULL) {
     return path->take(into, argument) ? PCCL_EXIT_OK : pccl_tool_usage(tool, "out of memory");
   }
   const char **at = (const char **)(void *)((char *)into + path->at);
   if (*at != NULL) {
-    return unexpected(tool, options, argument);
+    return refuse_unexpected(tool, options, argument);
   }
   *at = argument;
   return PCCL_EXIT_OK;
@@ -267,7 +267,7 @@ int pccl_tool_parse(const char *tool, const pccl_tool_option *options, void *int
     if (option != NULL) {
       status = take_option(tool, options, option, into, argc, argv, &i);
     } else if (!only_paths && argv[i][0] == '-') {
-      status = unexpected(tool, options, argv[i]);
+      status = refuse_unexpected(tool, options, argv[i]);
     } else {
       status = take_path(tool, options, into, argv[i]);
     }

@@ -157,7 +157,7 @@ const pccl_tool_option pccl_run_options[] = {
     {.name = NULL},
 };
 
-static int parse(run_args *args, int argc, char **argv) {
+static int parse_run_args(run_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("run", pccl_run_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -179,7 +179,7 @@ static int parse(run_args *args, int argc, char **argv) {
 
 /* ---- plans ---- */
 
-static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
+static polyccl_result override_plan(const run_args *args, polyccl_plan *plan) {
   if (args->has_protocol) {
     plan->protocol = args->protocol;
   }
@@ -281,7 +281,7 @@ static polyccl_result load_folder(run_args *args) {
              : pccl_fail(POLYCCL_ERROR_INVALID, "%s: no plan of this placement", folder.path);
 }
 
-static polyccl_result load(run_args *args) {
+static polyccl_result load_plans(run_args *args) {
   if (is_folder(args->program.path)) {
     return load_folder(args);
   }
@@ -294,7 +294,7 @@ static polyccl_result load(run_args *args) {
   PCCL_TRY(plan ? load_plan(args) : load_program(args));
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     if (args->run.plan[i] != NULL) {
-      PCCL_TRY(adjust(args, args->run.plan[i]));
+      PCCL_TRY(override_plan(args, args->run.plan[i]));
       PCCL_TRY(pccl_accept_plan(&args->program.accept, args->run.plan[i]));
       PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
       if (args->code != NULL) {
@@ -308,8 +308,8 @@ static polyccl_result load(run_args *args) {
   return POLYCCL_SUCCESS;
 }
 
-static int run(run_args *args) {
-  polyccl_result result = load(args);
+static int run_plans(run_args *args) {
+  polyccl_result result = load_plans(args);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("run", result);
   }
@@ -345,9 +345,9 @@ int pccl_tool_run(int argc, char **argv) {
                            .dtype = POLYCCL_FLOAT32,
                            .op = POLYCCL_SUM,
                            .warmup = 2}};
-  int status = parse(&args, argc, argv);
+  int status = parse_run_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = run(&args);
+    status = run_plans(&args);
   }
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     polyccl_plan_destroy(args.run.plan[i]);

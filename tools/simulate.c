@@ -74,7 +74,7 @@ const pccl_tool_option pccl_simulate_options[] = {
     {.name = NULL},
 };
 
-static int parse(simulate_args *args, int argc, char **argv) {
+static int parse_simulate_args(simulate_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("simulate", pccl_simulate_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
@@ -100,14 +100,14 @@ static int write_timeline(const simulate_args *args, const polyccl_simulation *s
 }
 
 /* The critical path costs 24 bytes per step execution: beyond this many it is left out. */
-static const uint64_t most_critical = 20000000;
+static const uint64_t max_critical = 20000000;
 
 static int one_size(const simulate_args *args, const polyccl_plan *plan, const polyccl_topology *topology) {
   polyccl_sim_options o = args->options;
   o.bytes = args->sizes.min;
   o.keep = args->timeline != NULL ? POLYCCL_SIM_TIMELINE | POLYCCL_SIM_LINK_USE : 0;
   uint64_t batches = o.micro_batches > 0 ? (uint64_t)o.micro_batches : 1 + o.bytes / (UINT64_C(1) << 19);
-  o.keep |= plan->steps * batches <= most_critical ? POLYCCL_SIM_CRITICAL : 0;
+  o.keep |= plan->steps * batches <= max_critical ? POLYCCL_SIM_CRITICAL : 0;
   polyccl_simulation *s = NULL;
   polyccl_result result = polyccl_simulate(plan, topology, &o, &s);
   int status = PCCL_EXIT_OK;
@@ -150,7 +150,7 @@ static int many_sizes(const simulate_args *args, const polyccl_plan *plan, const
 }
 
 /* Another loop order is another plan: it needs its own proof, and perhaps a deeper FIFO. */
-static polyccl_result adjust(const simulate_args *args, polyccl_plan *plan) {
+static polyccl_result override_plan(const simulate_args *args, polyccl_plan *plan) {
   if (args->options.order < 0 || args->options.order == (int32_t)plan->order) {
     return POLYCCL_SUCCESS;
   }
@@ -162,7 +162,7 @@ static polyccl_result adjust(const simulate_args *args, polyccl_plan *plan) {
   return result;
 }
 
-static int simulate(const simulate_args *args) {
+static int simulate_plan(const simulate_args *args) {
   polyccl_topology *topology = NULL;
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_topology_open(args->topology, &topology);
@@ -172,7 +172,7 @@ static int simulate(const simulate_args *args) {
     result = pccl_plan_args_load("simulate", &program, &plan);
   }
   if (result == POLYCCL_SUCCESS) {
-    result = adjust(args, plan);
+    result = override_plan(args, plan);
   }
   int status;
   if (result != POLYCCL_SUCCESS) {
@@ -192,9 +192,9 @@ static int simulate(const simulate_args *args) {
 
 int pccl_tool_simulate(int argc, char **argv) {
   simulate_args args = {.options = POLYCCL_SIM_DEFAULTS};
-  int status = parse(&args, argc, argv);
+  int status = parse_simulate_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = simulate(&args);
+    status = simulate_plan(&args);
   }
   pccl_program_args_free(&args.program);
   return status;

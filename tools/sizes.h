@@ -18,9 +18,9 @@ typedef struct pccl_sizes {
 
 #define PCCL_SIZES_WANTED "a size from 0 to 1073741824g such as 64m, or sizes such as 1k:64m, 8:64m:4 or 1m:8m:+1m"
 
-/* False: not sizes, or more than PCCL_MOST_SIZES of them; what is wrong, with ": " in front, goes into `why`. */
+/* False: not sizes, or more than PCCL_MAX_SIZES of them; what is wrong, with ": " in front, goes into `why`. */
 bool pccl_sizes_parse(const char *text, pccl_sizes *sizes, char *why, size_t room);
-enum { PCCL_MOST_SIZES = 100000 };
+enum { PCCL_MAX_SIZES = 100000 };
 
 size_t pccl_sizes_count(const pccl_sizes *sizes);
 /* The size after `at`, false after the last. */

@@ -53,7 +53,7 @@ static polyccl_result check_target(const char *path, const polyccl_plan *plan, c
 }
 
 /* `target` may be NULL. */
-static polyccl_result verify(const char *path, const pccl_xml_target *target) {
+static polyccl_result verify_plan_file(const char *path, const pccl_xml_target *target) {
   polyccl_plan *plan;
   polyccl_verify_report report;
   polyccl_result result = polyccl_plan_read(path, &plan);
@@ -92,8 +92,8 @@ int pccl_tool_verify(int argc, char **argv) {
     return status != PCCL_EXIT_OK ? status
                                   : pccl_tool_usage("verify", "expects one plan: polyccl verify [--target NAME] PLAN");
   }
-  polyccl_result result =
-      verify(args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
+  polyccl_result result = verify_plan_file(
+      args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }

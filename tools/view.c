@@ -16,7 +16,7 @@
 #include "view/pictures.h"
 #include "view/simulated.h"
 
-enum { MOST_FACTS = 12 };
+enum { MAX_FACTS = 12 };
 
 typedef struct view_args {
   pccl_program_args program;
@@ -32,7 +32,7 @@ typedef struct viewed {
   polyccl_plan *plan;
   polyccl_topology *topology;
   polyccl_trace *simulated, *measured;
-  pccl_fact facts[MOST_FACTS];
+  pccl_fact facts[MAX_FACTS];
   size_t fact_count;
 } viewed;
 
@@ -96,7 +96,7 @@ static int check_args(const view_args *args) {
   return PCCL_EXIT_OK;
 }
 
-static int parse(view_args *args, int argc, char **argv) {
+static int parse_view_args(view_args *args, int argc, char **argv) {
   int status = pccl_tool_parse("view", pccl_view_options, args, argc, argv);
   return status == PCCL_EXIT_OK ? check_args(args) : status;
 }
@@ -104,7 +104,7 @@ static int parse(view_args *args, int argc, char **argv) {
 /* ---- what is shown ---- */
 
 __attribute__((format(printf, 3, 4))) static void add_fact(viewed *v, const char *term, const char *format, ...) {
-  if (v->fact_count < MOST_FACTS) {
+  if (v->fact_count < MAX_FACTS) {
     pccl_fact *fact = &v->facts[v->fact_count++];
     va_list arguments;
     va_start(arguments, format);
@@ -133,7 +133,7 @@ static polyccl_result accept_view(const void *context, const polyccl_program_con
   return pccl_accept_on(c->topology, config);
 }
 
-static int load(const view_args *args, viewed *v) {
+static int load_inputs(const view_args *args, viewed *v) {
   polyccl_result result = POLYCCL_SUCCESS;
   if (args->topology != NULL && args->chunk < 0) {
     result = polyccl_topology_open(args->topology, &v->topology);
@@ -180,7 +180,7 @@ static polyccl_result simulate_on(const view_args *args, const polyccl_topology 
   return result;
 }
 
-static int simulate(const view_args *args, viewed *v) {
+static int simulate_for_view(const view_args *args, viewed *v) {
   polyccl_result result = simulate_on(args, v->topology, v);
   if (result == POLYCCL_SUCCESS) {
     pccl_tool_say_assumptions("view", v->topology);
@@ -190,7 +190,7 @@ static int simulate(const view_args *args, viewed *v) {
 
 /* ---- writing ---- */
 
-static polyccl_result draw(const view_args *args, const viewed *v, pccl_svg *svg) {
+static polyccl_result draw_picture(const view_args *args, const viewed *v, pccl_svg *svg) {
   const polyccl_trace *trace = v->simulated != NULL ? v->simulated : v->measured;
   if (args->chunk >= 0) {
     return pccl_picture_route(svg, v->plan, args->chunk);
@@ -214,7 +214,7 @@ static polyccl_result write_page(const viewed *v, FILE *to) {
 
 static int write_picture(const view_args *args, const viewed *v) {
   pccl_svg svg = {0};
-  polyccl_result result = args->svg ? draw(args, v, &svg) : POLYCCL_SUCCESS;
+  polyccl_result result = args->svg ? draw_picture(args, v, &svg) : POLYCCL_SUCCESS;
   pccl_output output;
   int status =
       result == POLYCCL_SUCCESS ? pccl_output_open(&output, "view", args->output) : pccl_tool_failed("view", result);
@@ -251,12 +251,12 @@ static int write_all(const view_args *args, const viewed *v) {
 int pccl_tool_view(int argc, char **argv) {
   view_args args = {.bytes = 1 << 20, .protocol = -1, .chunk = -1, .rank = -1};
   viewed v = {0};
-  int status = parse(&args, argc, argv);
+  int status = parse_view_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = load(&args, &v);
+    status = load_inputs(&args, &v);
   }
   if (status == PCCL_EXIT_OK && args.topology != NULL && args.chunk < 0) {
-    status = simulate(&args, &v);
+    status = simulate_for_view(&args, &v);
   }
   if (status == PCCL_EXIT_OK) {
     status = write_all(&args, &v);
