@@ -13,18 +13,6 @@
 #include "run.h"
 #include "tools.h"
 
-const char pccl_calibrate_help[] =
-    "usage: polyccl calibrate [-o FILE] [options]\n\n"
-    "Measures the CPU executor between two processes of this machine: the cost of a call and of a step, the latency "
-    "of a\n"
-    "message under each protocol, and by size the rates of sending, reducing and copying. Writes a topology (JSON) "
-    "with\n"
-    "which `polyccl simulate` predicts this machine. Nothing else should run meanwhile; takes about two minutes.\n\n"
-    "  --ranks N              ranks of the topology (default: as many as there are cores)\n"
-    "  --alloc private|shared buffers of the process (default), or that all processes can address\n"
-    "  --max SIZE             largest call measured (default 64m)\n"
-    "  --quick                a few calls per measurement: for trying it out\n";
-
 enum { MIN_BYTES = 1024, MAX_RANKS = 1024, QUICK_CALLS = 20, PASSES = 3 };
 
 typedef struct calibrate_args {
@@ -34,17 +22,33 @@ typedef struct calibrate_args {
   bool quick;
 } calibrate_args;
 
-const pccl_tool_option pccl_calibrate_options[] = {
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(calibrate_args, path)},
-    {.name = "--ranks", .takes = PCCL_TAKES_NUMBER, .at = offsetof(calibrate_args, ranks), .min = 1, .max = MAX_RANKS},
-    {.name = "--alloc", .takes = PCCL_TAKES_WORD, .at = offsetof(calibrate_args, shared), .words = pccl_alloc_words},
+static const pccl_tool_option calibrate_options[] = {
+    PCCL_OUTPUT_OPTION(calibrate_args, path),
+    {.name = "--ranks",
+     .value = "N",
+     .help = "Give the topology N ranks. The default is the number of cores.",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(calibrate_args, ranks),
+     .min = 1,
+     .max = MAX_RANKS},
+    {.name = "--alloc",
+     .value = "private|shared",
+     .help = PCCL_HELP_ALLOC,
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(calibrate_args, shared),
+     .words = pccl_alloc_words},
     {.name = "--max",
+     .value = "SIZE",
+     .help = "Measure calls of up to SIZE bytes (default 64m).",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of bytes",
+     .expects = "a number of bytes",
      .at = offsetof(calibrate_args, max),
      .min = MIN_BYTES,
      .max = (uint64_t)MIN_BYTES << 31},
-    {.name = "--quick", .takes = PCCL_TAKES_NOTHING, .at = offsetof(calibrate_args, quick)},
+    {.name = "--quick",
+     .help = "Make only a few calls for each measurement, to try the command out.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(calibrate_args, quick)},
     {.name = NULL},
 };
 
@@ -167,9 +171,9 @@ static polyccl_result calibrate_topology(const calibrate_args *args, polyccl_top
   return pccl_calibrate_fit(&c, t);
 }
 
-int pccl_tool_calibrate(int argc, char **argv) {
+static int calibrate_command(int argc, char **argv) {
   calibrate_args args = {.max = 64 << 20};
-  int status = pccl_tool_parse("calibrate", pccl_calibrate_options, &args, argc, argv);
+  int status = pccl_tool_parse("calibrate", calibrate_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
@@ -189,3 +193,16 @@ int pccl_tool_calibrate(int argc, char **argv) {
   polyccl_topology_destroy(t);
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("calibrate", result));
 }
+
+const pccl_tool pccl_calibrate_tool = {
+    .name = "calibrate",
+    .usage = "[-o FILE] [--ranks N] [--alloc private|shared] [--max SIZE] [--quick]",
+    .summary = "Measure the CPU executor on this machine and write a topology of it.",
+    .description =
+        "The command measures between two processes what a call and a step cost, the latency of a message"
+        " under each protocol, and the rates of sending, reducing and copying at each size. It writes a "
+        "topology (JSON) with which polyccl simulate predicts this machine. The measurement takes about "
+        "two minutes, during which nothing else should run.",
+    .options = calibrate_options,
+    .run = calibrate_command,
+};

@@ -16,21 +16,6 @@
 #include "tools.h"
 #include "workers.h"
 
-const char pccl_compare_help[] =
-    "usage: polyccl compare PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX[:FACTOR]\n"
-    "                       [options]\n\n"
-    "Simulates each program at each size and prints the bus bandwidths side by side. Parameters belong to the program\n"
-    "before them; those before the first program to all. Lists are separated by commas; each program is compared in\n"
-    "every combination.\n\n"
-    "  --policy LIST        connection, state (programs only; as polyccl compile)\n"
-    "  --schedule NAME      hpds, round-robin or best, for policy state\n"
-    "  --protocol LIST      Simple, LL, LL128 instead of the program's own\n"
-    "  --order LIST         batch-major, task-major instead of the plan's own\n"
-    "  --instances LIST     the program's parameter `instances`\n"
-    "  --time               print microseconds instead of bandwidths\n"
-    "  --svg FILE           a chart\n"
-    "  --title TEXT         of the chart\n";
-
 enum { MAX_CHOICES = 16, MAX_SERIES = 64, ERROR_ROOM = 4096 };
 
 /* A list option; without it one choice, NULL: as the program has it. */
@@ -120,53 +105,79 @@ static bool take_parameter(void *into, const char *text) {
   return pccl_program_args_add(programs > 0 ? &args->program.data[programs - 1] : &args->common, text);
 }
 
-const pccl_tool_option pccl_compare_options[] = {
-    {.name = "-p", .takes = PCCL_TAKES_PARAMETER, .take = take_parameter},
+static const pccl_tool_option compare_options[] = {
+    {.name = "-p",
+     .value = "NAME=VALUE",
+     .help = PCCL_HELP_PARAMETER,
+     .takes = PCCL_TAKES_PARAMETER,
+     .take = take_parameter},
     {.name = "", .takes = PCCL_TAKES_PATH, .take = take_program},
-    {.name = "--topology",
-     .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
-     .at = offsetof(compare_args, topology_name)},
+    PCCL_TOPOLOGY_OPTION(compare_args, topology_name),
     {.name = "--size",
+     .value = "MIN[:MAX[:FACTOR]]",
+     .help = "Simulate calls of MIN to MAX bytes of a rank's larger buffer. Each size is FACTOR times the one"
+             " before (default 2); +STEP instead of FACTOR adds STEP.",
      .takes = PCCL_TAKES_SIZES,
      .at = offsetof(compare_args, sizes),
      .given = offsetof(compare_args, has_sizes)},
     {.name = "--policy",
+     .value = "LIST",
+     .help = "Compile programs by the policies connection, state or both (see polyccl compile).",
      .takes = PCCL_TAKES_LIST,
-     .wants = "connection or state, or both with a comma",
+     .expects = "connection or state, or both with a comma",
      .take = take_policy},
     {.name = "--schedule",
+     .value = "NAME",
+     .help = "Use the schedule hpds, round-robin or best (policy state).",
      .takes = PCCL_TAKES_WORD,
      .at = offsetof(compare_args, schedule),
      .words = pccl_schedule_words},
     {.name = "--protocol",
+     .value = "LIST",
+     .help = "Use the protocols Simple, LL, LL128 instead of the plan's own.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "some of Simple, LL, LL128 with commas",
+     .expects = "some of Simple, LL, LL128 with commas",
      .take = take_protocol},
     {.name = "--order",
+     .value = "LIST",
+     .help = "Use the loop orders batch-major, task-major instead of the plan's own.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "batch-major or task-major, or both with a comma",
+     .expects = "batch-major or task-major, or both with a comma",
      .take = take_order},
     {.name = "--instances",
+     .value = "LIST",
+     .help = "Give the program's parameter instances these values.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "numbers from 1 to 65536 with commas",
+     .expects = "numbers from 1 to 65536 with commas",
      .take = take_instances},
-    {.name = "--time", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compare_args, times)},
-    {.name = "--svg", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(compare_args, svg)},
-    {.name = "--title", .takes = PCCL_TAKES_TEXT, .wants = "a text", .at = offsetof(compare_args, title)},
+    {.name = "--time",
+     .help = "Print microseconds instead of bandwidths.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compare_args, times)},
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "Draw a chart.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(compare_args, svg)},
+    {.name = "--title",
+     .value = "TEXT",
+     .help = "Set the title of the chart.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a text",
+     .at = offsetof(compare_args, title)},
     {.name = NULL},
 };
 
 static int parse_compare_args(compare_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("compare", pccl_compare_options, args, argc, argv);
+  int status = pccl_tool_parse("compare", compare_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   if (args->program.len == 0 || args->topology_name == NULL || !args->has_sizes) {
-    return pccl_tool_usage("compare", "%s (polyccl compare PROGRAM|PLAN ... --topology T --size A:B, see --help)",
-                           args->program.len == 0        ? "which programs?"
-                           : args->topology_name == NULL ? "on which --topology?"
-                                                         : "at which --size?");
+    return pccl_tool_missing("compare", args->program.len == 0        ? "a program or a plan"
+                                        : args->topology_name == NULL ? "--topology"
+                                                                      : "--size");
   }
   return PCCL_EXIT_OK;
 }
@@ -417,7 +428,7 @@ static void free_args(compare_args *args) {
   free(args);
 }
 
-int pccl_tool_compare(int argc, char **argv) {
+static int compare_command(int argc, char **argv) {
   compare_args *args = pccl_zeroed(1, sizeof *args);
   if (args == NULL) {
     return pccl_tool_failed("compare", pccl_no_memory("arguments"));
@@ -429,3 +440,15 @@ int pccl_tool_compare(int argc, char **argv) {
   free_args(args);
   return status;
 }
+
+const pccl_tool pccl_compare_tool = {
+    .name = "compare",
+    .usage = "PROGRAM|PLAN [-p NAME=VALUE ...] ... --topology MACHINE|FILE --size MIN[:MAX[:FACTOR]] [OPTION ...]",
+    .summary = "Simulate several programs over a range of sizes and print their bandwidths side by side.",
+    .description =
+        "A parameter belongs to the program before it; a parameter before the first program belongs to "
+        "all. A LIST has commas between its words; each program is simulated with every combination of "
+        "the lists' words.",
+    .options = compare_options,
+    .run = compare_command,
+};

@@ -24,10 +24,10 @@ polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args 
     return compile_program_args(tool, args, options, plan);
   }
   if (options != NULL && options->policy != POLYCCL_POLICY_CONNECTION) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; a policy is for programs", args->path);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; --policy needs a program", args->path);
   }
   if (args->count > 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan, it has no parameters (-p %s=...)", args->path,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; it has no parameters (-p %s=...)", args->path,
                      args->params[0].name);
   }
   polyccl_plan *read = NULL;

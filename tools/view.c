@@ -38,66 +38,92 @@ typedef struct viewed {
 
 /* ---- arguments ---- */
 
-static bool take_protocol(void *into, const char *value) {
-  polyccl_protocol protocol = POLYCCL_SIMPLE;
-  bool known = polyccl_protocol_parse(value, &protocol) == POLYCCL_SUCCESS;
-  ((view_args *)into)->protocol = (int)protocol;
-  return known;
-}
-
-const pccl_tool_option pccl_view_options[] = {
+static const pccl_tool_option view_options[] = {
     PCCL_PROGRAM_OPTIONS(view_args),
-    {.name = "--topology",
-     .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
-     .at = offsetof(view_args, topology)},
+    PCCL_TOPOLOGY_OPTION(view_args, topology),
     {.name = "--size",
+     .value = "SIZE",
+     .help = "Simulate a call of SIZE bytes of a rank's larger buffer (default 1m).",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of bytes",
+     .expects = "a number of bytes",
      .at = offsetof(view_args, bytes),
      .max = PCCL_MAX_BYTES},
-    {.name = "--protocol", .takes = PCCL_TAKES_NAME, .wants = "Simple, LL or LL128", .take = take_protocol},
+    {.name = "--protocol",
+     .value = "NAME",
+     .help = PCCL_HELP_PROTOCOL,
+     .takes = PCCL_TAKES_NAME,
+     .expects = "Simple, LL or LL128",
+     .at = offsetof(view_args, protocol),
+     .parse_name = pccl_parse_protocol},
     {.name = "--micro-batches",
+     .value = "N",
+     .help = PCCL_HELP_MICRO_BATCHES,
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(view_args, micro_batches),
      .min = 0,
      .max = INT32_MAX},
-    {.name = "--trace-in", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_in)},
-    {.name = "--trace", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_out)},
-    {.name = "--svg", .takes = PCCL_TAKES_NOTHING, .at = offsetof(view_args, svg)},
-    {.name = "--chunk", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, chunk), .min = 0, .max = INT32_MAX},
-    {.name = "--rank", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, rank), .min = 0, .max = INT32_MAX},
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, output)},
+    {.name = "--trace-in",
+     .value = "FILE",
+     .help = "Show a trace that polyccl run --trace or another program wrote as Chrome trace events, beside "
+             "the simulation if there is one.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(view_args, trace_in)},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "Write the simulation as Chrome trace events.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(view_args, trace_out)},
+    {.name = "--svg",
+     .help = "Draw a picture instead of a page.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(view_args, svg)},
+    {.name = "--chunk",
+     .value = "N",
+     .help = "Draw the way of chunk N of the larger buffer (with --svg).",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(view_args, chunk),
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = "--rank",
+     .value = "R",
+     .help = "Draw only rank R, in detail (with --svg).",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(view_args, rank),
+     .min = 0,
+     .max = INT32_MAX},
+    PCCL_OUTPUT_OPTION(view_args, output),
     {.name = NULL},
 };
 
 /* What belongs together. */
 static int check_args(const view_args *args) {
   if (args->program.path == NULL && args->trace_in == NULL) {
-    return pccl_tool_usage("view", "which plan, program or trace? (polyccl view PLAN|PROGRAM ... or --trace-in FILE)");
+    return pccl_tool_missing("view", "a plan, a program or --trace-in");
   }
   if (args->program.path == NULL && (args->topology != NULL || args->chunk >= 0)) {
     return pccl_tool_usage("view", "%s needs a plan or a program", args->topology != NULL ? "--topology" : "--chunk");
   }
   if (!args->svg && (args->chunk >= 0 || args->rank >= 0)) {
-    return pccl_tool_usage("view", "%s goes with --svg", args->chunk >= 0 ? "--chunk" : "--rank");
+    return pccl_tool_usage("view", "%s needs --svg", args->chunk >= 0 ? "--chunk" : "--rank");
   }
   if (args->chunk >= 0 && args->rank >= 0) {
-    return pccl_tool_usage("view", "--chunk and --rank are two pictures: choose one");
+    return pccl_tool_usage("view", "--chunk and --rank exclude each other");
   }
   if (args->trace_out != NULL && args->topology == NULL) {
-    return pccl_tool_usage("view", "--trace writes what was simulated: it needs --topology");
+    return pccl_tool_usage("view", "--trace writes a simulation; it needs --topology");
   }
   if (!args->svg && args->topology == NULL && args->trace_in == NULL) {
     return pccl_tool_usage("view",
-                           "a page shows times: --topology T (ndv4:2, host, ...) or --trace-in FILE; "
-                           "--svg draws a plan without times");
+                           "a page shows times; it needs --topology MACHINE or --trace-in FILE "
+                           "(--svg draws a plan without times)");
   }
   return PCCL_EXIT_OK;
 }
 
 static int parse_view_args(view_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("view", pccl_view_options, args, argc, argv);
+  int status = pccl_tool_parse("view", view_options, args, argc, argv);
   return status == PCCL_EXIT_OK ? check_args(args) : status;
 }
 
@@ -248,7 +274,7 @@ static int write_all(const view_args *args, const viewed *v) {
   return status == PCCL_EXIT_OK && picture ? write_picture(args, v) : status;
 }
 
-int pccl_tool_view(int argc, char **argv) {
+static int view_command(int argc, char **argv) {
   view_args args = {.bytes = 1 << 20, .protocol = -1, .chunk = -1, .rank = -1};
   viewed v = {0};
   int status = parse_view_args(&args, argc, argv);
@@ -268,3 +294,18 @@ int pccl_tool_view(int argc, char **argv) {
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_view_tool = {
+    .name = "view",
+    .usage =
+        "PLAN|PROGRAM [-p NAME=VALUE ...] [--topology MACHINE|FILE [--size SIZE]] [--trace-in FILE] "
+        "[--svg [--chunk N|--rank R]] [--trace FILE] [-o FILE]",
+    .summary = "Draw a program, a plan, a simulation or a trace as a page or a picture.",
+    .description =
+        "A page is one HTML file that needs nothing else. It shows the steps of each thread block over "
+        "time, what they wait for, and the use of links; it has search, zoom and details under the "
+        "pointer. A picture (--svg) shows the timeline or, if no times are given, the plan, one rank, or "
+        "the way of a chunk.",
+    .options = view_options,
+    .run = view_command,
+};
