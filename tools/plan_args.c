@@ -41,3 +41,15 @@ polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args 
   *plan = read;
   return POLYCCL_SUCCESS;
 }
+
+polyccl_result pccl_plan_set_order(polyccl_plan *plan, polyccl_loop_order order) {
+  if (order == plan->order) {
+    return POLYCCL_SUCCESS;
+  }
+  plan->order = order;
+  plan->fifo_depth = 0;
+  polyccl_verify_report report;
+  PCCL_TRY(polyccl_plan_verify(plan, &report));
+  plan->fifo_depth = report.fifo_depth;
+  return POLYCCL_SUCCESS;
+}

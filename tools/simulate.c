@@ -153,19 +153,6 @@ static int many_sizes(const simulate_args *args, const polyccl_plan *plan, const
   return PCCL_EXIT_OK;
 }
 
-/* Another loop order is another plan: it needs its own proof, and perhaps a deeper FIFO. */
-static polyccl_result override_plan(const simulate_args *args, polyccl_plan *plan) {
-  if (args->options.order < 0 || args->options.order == (int32_t)plan->order) {
-    return POLYCCL_SUCCESS;
-  }
-  plan->order = (polyccl_loop_order)args->options.order;
-  plan->fifo_depth = 0;
-  polyccl_verify_report report;
-  polyccl_result result = polyccl_plan_verify(plan, &report);
-  plan->fifo_depth = result == POLYCCL_SUCCESS ? report.fifo_depth : 0;
-  return result;
-}
-
 static int simulate_plan(const simulate_args *args) {
   polyccl_topology *topology = NULL;
   polyccl_plan *plan = NULL;
@@ -175,8 +162,8 @@ static int simulate_plan(const simulate_args *args) {
     program.accept = (pccl_accept){pccl_accept_on, topology};
     result = pccl_plan_args_load("simulate", &program, &plan);
   }
-  if (result == POLYCCL_SUCCESS) {
-    result = override_plan(args, plan);
+  if (result == POLYCCL_SUCCESS && args->options.order >= 0) {
+    result = pccl_plan_set_order(plan, (polyccl_loop_order)args->options.order);
   }
   int status;
   if (result != POLYCCL_SUCCESS) {
