@@ -105,7 +105,7 @@ rows=$("$polyccl" run "$plan" --size 1:64:2 --iters 1 --threads | grep -c ' f32 
 [ "$rows" = 5 ] || wrong "--size 1:64:2 has counts 1, 2, 4, 8 and 16" "$rows rows"
 expect 2 '--count: a call of 1152921504606846976 elements of f32 per block on 2 ranks needs more than 16 EiB of memory' "$polyccl" run "$plan" --count 1073741824g
 expect 2 'needs 2 PiB of memory' "$polyccl" run "$plan" --size 1k:4194304g:1024
-expect 2 'needs 4.002 MiB of memory, 1 MiB is what may be taken (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
+expect 2 'needs 4.002 MiB of memory, 1 MiB is the limit (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
 
 # The checker on custom collectives: counts that chunks do not divide, more addends than a type has integers.
 custom() { printf 'polyccl-plan 1\nname "custom"\ncollective custom\n'; }
