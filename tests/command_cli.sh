@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What all subcommands share: help, a full disk, closed descriptors, a reader that leaves. usage: command_cli.sh POLYCCL
+# What all subcommands share: help, a full disk, closed descriptors, a reader that closes its pipe. usage: command_cli.sh POLYCCL
 set -uo pipefail
 cd "$(dirname "$0")/.."
 polyccl=$1
@@ -160,8 +160,8 @@ expect 1 'No space left on device' "$polyccl" view $ring --svg -o /dev/full
 # No rank's file takes the place of a descriptor that the caller closed.
 expect 0 'Out of bounds values : 0 OK' bash -c "'$polyccl' run '$plan' --size 8 --iters 2 <&- 2>&-"
 
-# A log that cannot be had is said where there is something to log; nothing else changes.
-POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is no level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
+# A log that cannot be written is reported when there is something to log; nothing else changes.
+POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is not a level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
 POLYCCL_DEBUG=info POLYCCL_DEBUG_FILE=/no/log expect 0 'cannot write /no/log: No such file' "$polyccl" run "$plan" --size 8 --iters 2
 
 # A reader that leaves ends the run.
