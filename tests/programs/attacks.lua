@@ -713,7 +713,7 @@ chunk(0, input, 0):origins()
 
 --- case: a sum that doubles: more than can be listed
 -- env: POLYCCL_LUA_INSTRUCTIONS=100m
--- expect error: ...more than 4194304 contributions
+-- expect error: ...at most 4194304 can be listed
 allreduce { ranks = 2, inplace = true }
 for i = 1, 60 do chunk(0, input, 0):reduce(chunk(1, input, 0)) chunk(0, input, 0):copy(1) end
 chunk(0, input, 0):origins()
