@@ -62,12 +62,12 @@ expect 0 "0 -> 1: m0.gpu0 m0.cpu0 m0.gpu1" topology "$plain"
 expect 0 "m0.gpu1 in m0, H100-SXM5" topology "$plain"
 expect 0 "0 -> 1: m0.gpu0 m0.nvswitch m0.gpu1 (370.8 GB/s" topology "$plain" --gpu H100-SXM5
 expect 2 "nccl_vm.xml: gpu \"H1000\": no shipped model has this name" topology "$vm" --gpu H1000
-expect 2 '--gpu wants a model of GPU' topology "$vm" --gpu
+expect 2 '--gpu expects a model of GPU' topology "$vm" --gpu
 expect 2 'nic "fast" is neither a model that is known' topology "$vm" --nic fast
 expect 2 "gpu and nic are hints for NCCL's XML, not for a shipped machine" topology ndv4:2 --gpu H100-SXM5
 expect 2 "gpu and nic are hints for NCCL's XML, which this is not" topology "$source/tests/topology/rates.json" --nic 100
 
-expect 2 "needs a topology" topology
+expect 2 "a machine or a file is missing" topology
 expect 2 'unexpected argument "--yaml"' topology ndv4:2 --yaml
 expect 2 'unexpected argument "dgx1"' topology ndv4:2 dgx1
 expect 2 "is not a shipped machine" topology ndv5:2
@@ -84,9 +84,9 @@ expect 2 "noise.json" topology "$work/noise.json"
 cmp -s "$work/a.json" "$work/b.json" || fail "JSON does not come back equal"
 
 # A quick calibration gives a topology that programs can be simulated on.
-expect 2 "--ranks wants a number from 1 to 1024, not \"0\"" calibrate --ranks 0
-expect 2 "--alloc wants private or shared, not \"mine\"" calibrate --alloc mine
-expect 2 "--max wants a number of bytes from 1k to 2048g, not \"12\"" calibrate --max 12
+expect 2 "--ranks expects a number from 1 to 1024, not \"0\"" calibrate --ranks 0
+expect 2 "--alloc expects private or shared, not \"mine\"" calibrate --alloc mine
+expect 2 "--max expects a number of bytes from 1k to 2048g, not \"12\"" calibrate --max 12
 expect 2 'unexpected argument "fast"' calibrate fast
 expect 2 'unexpected argument "--fast"' calibrate --fast 1
 expect 2 "cannot write" calibrate --quick -o "$work/none/x"
