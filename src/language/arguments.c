@@ -134,9 +134,9 @@ static void wrong(pccl_fields *fields, const char *name, const char *wanted) {
                 pccl_lua_describe(fields->lua, -1, text, sizeof text));
 }
 
-int pccl_fields_int(pccl_fields *fields, const char *name, int preset) {
+int pccl_fields_int(pccl_fields *fields, const char *name, int default_value) {
   if (!push(fields, name)) {
-    return preset;
+    return default_value;
   }
   char what[80];
   snprintf(what, sizeof what, "%.40s: %.30s", fields->what, name);
@@ -154,9 +154,9 @@ int pccl_fields_required_int(pccl_fields *fields, const char *name) {
   return pccl_lua_fail(fields->lua, "%s: %s is missing", fields->what, name);
 }
 
-bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset) {
+bool pccl_fields_bool(pccl_fields *fields, const char *name, bool default_value) {
   if (!push(fields, name)) {
-    return preset;
+    return default_value;
   }
   if (!lua_isboolean(fields->lua, -1)) {
     wrong(fields, name, "true or false");

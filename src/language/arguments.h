@@ -37,9 +37,9 @@ typedef struct pccl_fields {
 
 /* Raises when the value at `at` is no table (none and nil count as an empty one where `optional`). */
 pccl_fields pccl_fields_begin(lua_State *lua, int at, const char *what, bool optional);
-int pccl_fields_int(pccl_fields *fields, const char *name, int preset);
+int pccl_fields_int(pccl_fields *fields, const char *name, int default_value);
 int pccl_fields_required_int(pccl_fields *fields, const char *name);
-bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset);
+bool pccl_fields_bool(pccl_fields *fields, const char *name, bool default_value);
 /* NULL when absent. Valid as long as the table. */
 const char *pccl_fields_text(pccl_fields *fields, const char *name);
 /* A number of bytes: whole, or text such as "64k". */

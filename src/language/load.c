@@ -136,7 +136,7 @@ static void close_loader(pccl_loader *loader) {
     pccl_param_entry *entry = &loader->asked.data[i];
     free(entry->name);
     free(entry->value);
-    free(entry->preset);
+    free(entry->default_value);
     free(entry->help);
   }
   pccl_vec_free(&loader->asked);
@@ -197,7 +197,7 @@ static polyccl_result list_params(const pccl_loader *loader, polyccl_param_info 
   size_t bytes = loader->asked.len * sizeof **infos;
   for (size_t i = 0; i < loader->asked.len; i++) {
     const pccl_param_entry *entry = &loader->asked.data[i];
-    bytes += bytes_of(entry->name) + bytes_of(entry->value) + bytes_of(entry->preset) + bytes_of(entry->help);
+    bytes += bytes_of(entry->name) + bytes_of(entry->value) + bytes_of(entry->default_value) + bytes_of(entry->help);
   }
   polyccl_param_info *list = malloc(bytes + 1);
   if (list == NULL) {
@@ -208,7 +208,7 @@ static polyccl_result list_params(const pccl_loader *loader, polyccl_param_info 
     const pccl_param_entry *entry = &loader->asked.data[i];
     list[i].name = put(&at, entry->name);
     list[i].value = put(&at, entry->value);
-    list[i].preset = put(&at, entry->preset);
+    list[i].default_value = put(&at, entry->default_value);
     list[i].help = put(&at, entry->help);
   }
   *infos = list;

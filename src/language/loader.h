@@ -10,7 +10,7 @@
 #include "program/program.h"
 
 typedef struct pccl_param_entry {
-  char *name, *value, *preset, *help;
+  char *name, *value, *default_value, *help;
 } pccl_param_entry;
 
 typedef struct pccl_loader {

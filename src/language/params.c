@@ -52,7 +52,7 @@ static void push_value(lua_State *lua, const char *name, const char *text) {
   }
 }
 
-static void note(lua_State *lua, pccl_loader *loader, const char *name, const char *value, const char *preset,
+static void note(lua_State *lua, pccl_loader *loader, const char *name, const char *value, const char *default_value,
                  const char *help) {
   pccl_sandbox_charge(lua, loader->asked.len / 2);
   for (size_t i = 0; i < loader->asked.len; i++) {
@@ -60,13 +60,13 @@ static void note(lua_State *lua, pccl_loader *loader, const char *name, const ch
       return;
     }
   }
-  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(preset), pccl_strdup(help)};
-  bool whole =
-      entry.name != NULL && entry.value != NULL && entry.help != NULL && (preset == NULL || entry.preset != NULL);
+  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(default_value), pccl_strdup(help)};
+  bool whole = entry.name != NULL && entry.value != NULL && entry.help != NULL &&
+               (default_value == NULL || entry.default_value != NULL);
   if (!whole || !pccl_vec_push(&loader->asked, entry)) {
     free(entry.name);
     free(entry.value);
-    free(entry.preset);
+    free(entry.default_value);
     free(entry.help);
     pccl_sandbox_end(lua, pccl_no_memory("a parameter"));
   }
@@ -97,15 +97,15 @@ static int param(lua_State *lua) {
       value = loader->given[i].value;
     }
   }
-  const char *preset = lua_isnil(lua, 2) ? NULL : luaL_tolstring(lua, 2, NULL);
+  const char *default_value = lua_isnil(lua, 2) ? NULL : luaL_tolstring(lua, 2, NULL);
   if (value != NULL) {
     push_value(lua, name, value);
-  } else if (preset != NULL) {
+  } else if (default_value != NULL) {
     lua_pushvalue(lua, 2);
   } else {
     return pccl_lua_fail(lua, "parameter %s has no default: give it a value (-p %s=...)", name, name);
   }
-  note(lua, loader, name, value != NULL ? value : preset, preset, help);
+  note(lua, loader, name, value != NULL ? value : default_value, default_value, help);
   return 1;
 }
 

@@ -11,39 +11,39 @@ void pccl_synth_free(pccl_synth *schedule) { pccl_vec_free(&schedule->hop); }
 
 /* ---- parameters ---- */
 
-static polyccl_result list_param(pccl_loader *loader, const char *name, const char *value, const char *preset,
+static polyccl_result list_param(pccl_loader *loader, const char *name, const char *value, const char *default_value,
                                  const char *help) {
-  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(preset), pccl_strdup(help)};
-  bool whole = entry.name != NULL && entry.value != NULL && entry.preset != NULL && entry.help != NULL;
+  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(default_value), pccl_strdup(help)};
+  bool whole = entry.name != NULL && entry.value != NULL && entry.default_value != NULL && entry.help != NULL;
   if (!whole || !pccl_vec_push(&loader->asked, entry)) {
     free(entry.name);
     free(entry.value);
-    free(entry.preset);
+    free(entry.default_value);
     free(entry.help);
     return pccl_no_memory("a parameter");
   }
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *default_value, const char *help,
                                 const char **value) {
-  const char *found = preset;
+  const char *found = default_value;
   for (size_t i = 0; i < loader->given_count; i++) {
     if (strcmp(loader->given[i].name, name) == 0) {
       found = loader->given[i].value;
     }
   }
-  PCCL_TRY(list_param(loader, name, found, preset, help));
+  PCCL_TRY(list_param(loader, name, found, default_value, help));
   *value = found;
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int default_value, int least, int most,
                                     const char *help, int *value) {
   char text[16];
   const char *given;
   uint64_t number;
-  snprintf(text, sizeof text, "%d", preset);
+  snprintf(text, sizeof text, "%d", default_value);
   PCCL_TRY(pccl_synth_param(loader, name, text, help, &given));
   if (!pccl_parse_number(given, &number) || number < (uint64_t)least || number > (uint64_t)most) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s must be a number from %d to %d, not \"%.80s\"", name, least,

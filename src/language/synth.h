@@ -37,10 +37,10 @@ bool pccl_is_synth(pccl_kind kind);
 /* Reads the file's text, takes the parameters it knows, makes loader->program. */
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
-/* The value given for a parameter, else the preset; it is listed among those asked for. */
-polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+/* The value given for a parameter, else the default; it is listed among those asked for. */
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *default_value, const char *help,
                                 const char **value);
-polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int default_value, int least, int most,
                                     const char *help, int *value);
 
 /* Makes the moves of a schedule that reduces: what arrives is added to what is there, or replaces it where it has all
