@@ -80,7 +80,7 @@ typedef struct polyccl_device_model {
   int32_t max_channels;           /* per connection pair */
   int32_t concurrent_blocks;      /* thread blocks of a rank that truly run at once; 0: all of them */
   int32_t pipeline;               /* an executor cuts its largest step into so many micro-batches ... */
-  uint64_t least_tile, most_tile; /* ... of so many bytes; pipeline 0: as few as fit into FIFO slots */
+  uint64_t min_tile, max_tile; /* ... of so many bytes; pipeline 0: as few as fit into FIFO slots */
   int32_t rates; /* entries in use of `rate`, sizes ascending; 0: the rates above hold for every size */
   polyccl_rates rate[POLYCCL_MAX_RATES];
   bool by_reference; /* a receiver copies from the sender's own buffer: a message is moved once, not twice */

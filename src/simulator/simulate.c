@@ -19,8 +19,8 @@ static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
 static double tile_bytes(const polyccl_device_model *device, int32_t protocol, double chunk, double largest) {
   double tile = fmin(chunk, (double)device->protocol[protocol].slot_bytes / largest);
   if (device->pipeline > 0) {
-    double cut = fmax(chunk / device->pipeline, (double)device->least_tile / largest);
-    tile = fmin(tile, fmin(cut, (double)device->most_tile / largest));
+    double cut = fmax(chunk / device->pipeline, (double)device->min_tile / largest);
+    tile = fmin(tile, fmin(cut, (double)device->max_tile / largest));
   }
   return tile;
 }

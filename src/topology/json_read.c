@@ -156,19 +156,19 @@ static polyccl_result read_protocols(const reader *r, const char *place, const j
 static polyccl_result read_tiles(const reader *r, const char *place, const json_t *object,
                                  polyccl_device_model *model) {
   static const member members[] = {
-      {"pipeline", JSON_INTEGER, true}, {"least", JSON_INTEGER, true}, {"most", JSON_INTEGER, true}};
+      {"pipeline", JSON_INTEGER, true}, {"min", JSON_INTEGER, true}, {"max", JSON_INTEGER, true}};
   char where[256];
   snprintf(where, sizeof where, "%s.tiles", place);
   PCCL_TRY(check_members(r, where, object, members, sizeof members / sizeof members[0]));
-  int32_t least = 0, most = 0;
+  int32_t min = 0, max = 0;
   PCCL_TRY(whole_or(r, where, object, "pipeline", 0, &model->pipeline));
   if (model->pipeline < 1) {
     return wrong(r, where, "\"pipeline\" must be at least 1");
   }
-  PCCL_TRY(whole_or(r, where, object, "least", 0, &least));
-  PCCL_TRY(whole_or(r, where, object, "most", 0, &most));
-  model->least_tile = (uint64_t)least;
-  model->most_tile = (uint64_t)most;
+  PCCL_TRY(whole_or(r, where, object, "min", 0, &min));
+  PCCL_TRY(whole_or(r, where, object, "max", 0, &max));
+  model->min_tile = (uint64_t)min;
+  model->max_tile = (uint64_t)max;
   return POLYCCL_SUCCESS;
 }
 

@@ -16,8 +16,8 @@ static void write_models(const polyccl_topology *t, pccl_text *out) {
       pccl_text_add(out, " (%d at once)", (int)m->concurrent_blocks);
     }
     if (m->pipeline > 0) {
-      pccl_text_add(out, ", steps cut in %d of %llu to %llu B", (int)m->pipeline, (unsigned long long)m->least_tile,
-                    (unsigned long long)m->most_tile);
+      pccl_text_add(out, ", steps cut in %d of %llu to %llu B", (int)m->pipeline, (unsigned long long)m->min_tile,
+                    (unsigned long long)m->max_tile);
     }
     pccl_text_add(out, m->by_reference ? ", messages by reference\n" : "\n");
     for (int32_t k = 0; k < m->rates; k++) {
