@@ -22,7 +22,7 @@
 #include "chakra.pb-c.h"
 #include "plan/plan.h"
 
-enum { PART_RECV = 0, PART_COMPUTE, PART_SEND, PARTS, MOST_ATTRIBUTES = 6, NAME = 96 };
+enum { PART_RECV = 0, PART_COMPUTE, PART_SEND, PARTS, MAX_ATTRIBUTES = 6, NAME = 96 };
 
 /* Tags are written as int32. */
 #define PCCL_CHAKRA_MAX_MESSAGES ((uint64_t)INT32_MAX + 1)
@@ -123,7 +123,7 @@ static polyccl_result write_packed(chakra_writer *w, const ProtobufCMessage *mes
 
 typedef struct chakra_node {
   Chakra__Node node;
-  Chakra__Attribute attribute[MOST_ATTRIBUTES], *pointer[MOST_ATTRIBUTES];
+  Chakra__Attribute attribute[MAX_ATTRIBUTES], *pointer[MAX_ATTRIBUTES];
   char name[NAME];
 } chakra_node;
 

@@ -27,20 +27,20 @@ static double tile_bytes(const polyccl_device_model *device, int32_t protocol, d
 
 static polyccl_result default_batches(const sim *s, double chunk, int32_t *batches) {
   const polyccl_plan *plan = s->plan;
-  double most = 1;
+  double batch_count = 1;
   int32_t largest = 1; /* chunks of a message */
   for (size_t i = 0; i < plan->steps; i++) {
     largest = plan->step[i].send >= 0 && plan->step[i].count > largest ? plan->step[i].count : largest;
   }
   for (int32_t r = 0; r < plan->ranks && chunk > 0; r++) {
     const polyccl_device_model *device = &s->topology->model[s->topology->rank[r].model];
-    most = fmax(most, chunk / tile_bytes(device, s->options.protocol, chunk, largest));
+    batch_count = fmax(batch_count, chunk / tile_bytes(device, s->options.protocol, chunk, largest));
   }
-  if (most > 1 << 24) {
+  if (batch_count > 1 << 24) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu bytes would need %.0f micro-batches; say how many to use",
-                     (unsigned long long)s->options.bytes, ceil(most));
+                     (unsigned long long)s->options.bytes, ceil(batch_count));
   }
-  *batches = (int32_t)ceil(most - 1e-9);
+  *batches = (int32_t)ceil(batch_count - 1e-9);
   return POLYCCL_SUCCESS;
 }
 
@@ -98,7 +98,7 @@ static polyccl_result resolve_options(sim *s) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
   }
   s->tolerance = o->tolerance >= 0 ? o->tolerance : 0;
-  s->most_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;
+  s->max_exact_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;
   return POLYCCL_SUCCESS;
 }
 

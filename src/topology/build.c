@@ -96,15 +96,22 @@ polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text) {
   return POLYCCL_SUCCESS;
 }
 
+int32_t pccl_find_model(const pccl_builder *builder, const char *name) {
+  for (size_t i = 0; i < builder->topology->models; i++) {
+    if (strcmp(builder->topology->model[i].name, name) == 0) {
+      return (int32_t)i;
+    }
+  }
+  return -1;
+}
+
 polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_model *model, int32_t *index) {
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("model", model->name));
   PCCL_TRY(check_name("vendor", model->vendor));
   PCCL_TRY(pccl_model_check(model));
-  for (size_t i = 0; i < t->models; i++) {
-    if (strcmp(t->model[i].name, model->name) == 0) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\" is there already", model->name);
-    }
+  if (pccl_find_model(builder, model->name) >= 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\" is there already", model->name);
   }
   if (t->models >= PCCL_MAX_MODELS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d models", PCCL_MAX_MODELS);
@@ -121,6 +128,14 @@ polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_mo
   t->model[t->models] = copy;
   *index = (int32_t)t->models++;
   return POLYCCL_SUCCESS;
+}
+
+int32_t pccl_add_model(pccl_builder *builder, const polyccl_device_model *model) {
+  int32_t index = pccl_find_model(builder, model->name);
+  if (index < 0 && builder->result == POLYCCL_SUCCESS) {
+    builder->result = pccl_builder_model(builder, model, &index);
+  }
+  return index;
 }
 
 polyccl_result pccl_builder_machine(pccl_builder *builder, const char *name, int32_t *index) {
@@ -160,7 +175,7 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result link_type(pccl_builder *builder, const char *name, int32_t *index) {
+static polyccl_result find_link_type(pccl_builder *builder, const char *name, int32_t *index) {
   polyccl_topology *t = builder->topology;
   for (size_t i = 0; i < t->link_types; i++) {
     if (strcmp(t->link_type[i], name) == 0) {
@@ -201,7 +216,7 @@ polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to
     return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d links", POLYCCL_MAX_LINKS);
   }
   int32_t type_index = -1;
-  PCCL_TRY(link_type(builder, type, &type_index));
+  PCCL_TRY(find_link_type(builder, type, &type_index));
   bool is_new = false;
   uint64_t key = (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
   if (pccl_map_put(&builder->pairs, key, t->links, &is_new) == NULL ||
@@ -229,13 +244,16 @@ int32_t pccl_add_node(pccl_builder *builder, polyccl_node_kind kind, int32_t mac
   return index;
 }
 
+void pccl_add_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth,
+                   double latency) {
+  if (builder->result == POLYCCL_SUCCESS) {
+    builder->result = pccl_builder_link(builder, from, to, type, bandwidth, latency);
+  }
+}
+
 void pccl_add_pair(pccl_builder *builder, int32_t a, int32_t b, const char *type, double bandwidth, double latency) {
-  if (builder->result == POLYCCL_SUCCESS) {
-    builder->result = pccl_builder_link(builder, a, b, type, bandwidth, latency);
-  }
-  if (builder->result == POLYCCL_SUCCESS) {
-    builder->result = pccl_builder_link(builder, b, a, type, bandwidth, latency);
-  }
+  pccl_add_link(builder, a, b, type, bandwidth, latency);
+  pccl_add_link(builder, b, a, type, bandwidth, latency);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -303,7 +321,7 @@ static polyccl_result number_ranks(polyccl_topology *t) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result finish(pccl_builder *builder) {
+static polyccl_result finish_topology(pccl_builder *builder) {
   polyccl_topology *t = builder->topology;
   pccl_map pairs = builder->pairs;
   PCCL_TRY(check_names(t));
@@ -314,7 +332,7 @@ static polyccl_result finish(pccl_builder *builder) {
 }
 
 polyccl_result pccl_builder_finish(pccl_builder *builder, polyccl_topology **topology) {
-  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish(builder) : builder->result;
+  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish_topology(builder) : builder->result;
   if (result == POLYCCL_SUCCESS) {
     *topology = builder->topology;
     builder->topology = NULL;

@@ -132,19 +132,7 @@ pccl_hwloc_device *pccl_hwloc_device_of(pccl_hwloc *m, int32_t obj) {
 
 /* ---- as nodes ---- */
 
-int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name) {
-  pccl_builder *b = m->b;
-  for (size_t i = 0; i < b->topology->models; i++) {
-    if (strcmp(b->topology->model[i].name, name) == 0) {
-      return (int32_t)i;
-    }
-  }
-  int32_t index = -1;
-  if (b->result == POLYCCL_SUCCESS) {
-    b->result = pccl_builder_model(b, pccl_known_model_find(name), &index);
-  }
-  return index;
-}
+int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name) { return pccl_add_model(m->b, pccl_known_model_find(name)); }
 
 void pccl_hwloc_add_devices(pccl_hwloc *m) {
   int gpu = 0, nic = 0;

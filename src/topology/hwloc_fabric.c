@@ -22,8 +22,8 @@ static pccl_hwloc_device *gpu_at(pccl_hwloc *m, const pccl_hwloc_matrix *matrix,
 }
 
 static void add_link(pccl_hwloc *m, int32_t from, int32_t to, const char *type, double rate, double latency) {
-  if (m->b->result == POLYCCL_SUCCESS && rate >= PCCL_MIN_BANDWIDTH) {
-    m->b->result = pccl_builder_link(m->b, from, to, type, rate, latency);
+  if (rate >= PCCL_MIN_BANDWIDTH) {
+    pccl_add_link(m->b, from, to, type, rate, latency);
     m->fabric = true;
   }
 }
@@ -91,8 +91,8 @@ static void add_xgmi_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, cons
     for (size_t k = 0; k < matrix->objs.len && d != NULL; k++) {
       const pccl_hwloc_device *other = k == i ? NULL : gpu_at(m, matrix, k);
       double rate = rate_at(matrix, i, k);
-      bool near = !told || hops->values.data[i * matrix->objs.len + k] == 1;
-      if (other != NULL && rate > 0 && near) {
+      bool neighbour = !told || hops->values.data[i * matrix->objs.len + k] == 1;
+      if (other != NULL && rate > 0 && neighbour) {
         add_link(m, d->node, other->node, "xGMI", xgmi_rate(m, d, rate), FABRIC_LATENCY);
       }
     }

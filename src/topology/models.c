@@ -209,7 +209,7 @@ static polyccl_result check_rates(const polyccl_device_model *model) {
   return POLYCCL_SUCCESS;
 }
 
-static double between(double low, double high, double share) { return low * pow(high / low, share); }
+static double interpolate(double low, double high, double share) { return low * pow(high / low, share); }
 
 polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, uint64_t bytes) {
   polyccl_device_model at = *model;
@@ -225,11 +225,11 @@ polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, 
   double share =
       low != high ? log2((double)bytes / (double)low->bytes) / log2((double)high->bytes / (double)low->bytes) : 0;
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
-    at.protocol[p].copy_bandwidth = between(low->copy[p], high->copy[p], share);
+    at.protocol[p].copy_bandwidth = interpolate(low->copy[p], high->copy[p], share);
   }
-  at.reduce_bandwidth = between(low->reduce, high->reduce, share);
-  at.forward_bandwidth = between(low->forward, high->forward, share);
-  at.local_bandwidth = between(low->local, high->local, share);
+  at.reduce_bandwidth = interpolate(low->reduce, high->reduce, share);
+  at.forward_bandwidth = interpolate(low->forward, high->forward, share);
+  at.local_bandwidth = interpolate(low->local, high->local, share);
   return at;
 }
 

@@ -10,7 +10,7 @@
 
 enum { MAX_ASSUMPTIONS = 64 };
 
-void pccl_nccl_wrong(pccl_nccl *n, int32_t element, const char *format, ...) {
+void pccl_nccl_refuse(pccl_nccl *n, int32_t element, const char *format, ...) {
   if (n->result != POLYCCL_SUCCESS) {
     return;
   }

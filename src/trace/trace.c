@@ -196,7 +196,7 @@ polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event
                      event->step);
   }
   if ((unsigned)event->state >= POLYCCL_TRACE_STATE_COUNT || event->batch < 0 ||
-      !(fabs(event->begin) <= PCCL_TRACE_MOST) || !(event->end <= PCCL_TRACE_MOST) || event->end < event->begin) {
+      !(fabs(event->begin) <= PCCL_TRACE_MAX) || !(event->end <= PCCL_TRACE_MAX) || event->end < event->begin) {
     return pccl_fail(POLYCCL_ERROR_INVALID,
                      "trace: rank %d, thread block %d, step %d: bad event (state %d, micro-batch %d, %g to %g us)",
                      event->rank, event->tb, event->step, (int)event->state, event->batch, event->begin, event->end);
@@ -214,7 +214,7 @@ polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event
 polyccl_result polyccl_trace_add_link(polyccl_trace *trace, const char *name, double bandwidth, int *link) {
   PCCL_TRY(check_open(trace));
   polyccl_trace_link made = {.name = pccl_strdup(name),
-                             .bandwidth = bandwidth > 0 ? fmin(bandwidth, PCCL_TRACE_MOST) : 0};
+                             .bandwidth = bandwidth > 0 ? fmin(bandwidth, PCCL_TRACE_MAX) : 0};
   if (made.name == NULL || !pccl_vec_push(&trace->building->links, made)) {
     free(made.name);
     return pccl_no_memory("a trace's links");
@@ -225,8 +225,8 @@ polyccl_result polyccl_trace_add_link(polyccl_trace *trace, const char *name, do
 
 polyccl_result polyccl_trace_add_sample(polyccl_trace *trace, int link, double time, double rate) {
   PCCL_TRY(check_open(trace));
-  if (link < 0 || (size_t)link >= trace->building->links.len || !(fabs(time) <= PCCL_TRACE_MOST) ||
-      !(rate >= 0 && rate <= PCCL_TRACE_MOST)) {
+  if (link < 0 || (size_t)link >= trace->building->links.len || !(fabs(time) <= PCCL_TRACE_MAX) ||
+      !(rate >= 0 && rate <= PCCL_TRACE_MAX)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "trace: bad sample (link %d, %g us, %g GB/s)", link, time, rate);
   }
   polyccl_trace_sample sample = {.time = time, .rate = rate, .link = link};
