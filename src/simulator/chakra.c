@@ -61,7 +61,7 @@ static polyccl_result first_tags(const polyccl_plan *plan, const uint32_t *sends
     first[c] = (uint32_t)*next;
     *next += sends[c];
     if (*next > PCCL_CHAKRA_MAX_MESSAGES) {
-      result = pccl_fail(POLYCCL_ERROR_LIMIT, "more than 2^31 messages from rank %d to %d", connection->src,
+      result = pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d sends more than 2^31 messages to rank %d", connection->src,
                          connection->dst);
     }
   }

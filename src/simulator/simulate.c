@@ -67,9 +67,10 @@ static polyccl_result resolve_options(sim *s) {
   o->order = o->order < 0 ? (int32_t)plan->order : o->order;
   if (o->protocol >= POLYCCL_PROTOCOL_COUNT || o->order > POLYCCL_TASK_MAJOR || o->micro_batches < 0 ||
       o->fifo_depth < 0 || o->fifo_depth > 4096) {
-    return pccl_fail(POLYCCL_ERROR_INVALID,
-                     "a simulation with protocol %d, order %d, %d micro-batches, depth %d: out of range", o->protocol,
-                     o->order, o->micro_batches, o->fifo_depth);
+    return pccl_fail(
+        POLYCCL_ERROR_INVALID,
+        "a simulation cannot have protocol %d, order %d, %d micro-batches, depth %d: one of them is out of range",
+        o->protocol, o->order, o->micro_batches, o->fifo_depth);
   }
   double chunk = chunk_bytes(plan, o->bytes);
   if (o->micro_batches == 0) {
@@ -89,13 +90,13 @@ static polyccl_result resolve_options(sim *s) {
   if (s->executions > POLYCCL_SIM_MAX_EXECUTIONS) {
     return pccl_fail(
         POLYCCL_ERROR_LIMIT,
-        "%zu steps of %d micro-batches are %llu step executions, more than are simulated (%llu): use fewer "
+        "%zu steps of %d micro-batches are %llu step executions, more than can be simulated (%llu); use fewer "
         "micro-batches or a smaller size",
         plan->steps, s->batches, (unsigned long long)s->executions, (unsigned long long)POLYCCL_SIM_MAX_EXECUTIONS);
   }
   s->tracing = o->keep != 0;
   if (isnan(o->tolerance) || isnan(o->contention)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the tolerance or the contention of a simulation is not a number");
   }
   s->tolerance = o->tolerance >= 0 ? o->tolerance : 0;
   s->max_exact_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;

@@ -84,7 +84,7 @@ polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text) {
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_text("an assumption", text, PCCL_MAX_ASSUMPTION));
   if (t->assumptions >= PCCL_MAX_ASSUMPTIONS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d assumptions", PCCL_MAX_ASSUMPTIONS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d assumptions", PCCL_MAX_ASSUMPTIONS);
   }
   char *copy = pccl_strdup(text);
   if (copy == NULL ||
@@ -111,10 +111,10 @@ polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_mo
   PCCL_TRY(check_name("vendor", model->vendor));
   PCCL_TRY(pccl_model_check(model));
   if (pccl_find_model(builder, model->name) >= 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\" is there already", model->name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "there is already a model \"%s\"", model->name);
   }
   if (t->models >= PCCL_MAX_MODELS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d models", PCCL_MAX_MODELS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d models", PCCL_MAX_MODELS);
   }
   polyccl_device_model copy = *model;
   copy.name = pccl_strdup(model->name);
@@ -142,7 +142,7 @@ polyccl_result pccl_builder_machine(pccl_builder *builder, const char *name, int
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("machine", name));
   if (t->machines >= POLYCCL_MAX_NODES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d machines", POLYCCL_MAX_NODES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d machines", POLYCCL_MAX_NODES);
   }
   char *copy = pccl_strdup(name);
   if (copy == NULL ||
@@ -160,7 +160,7 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("node", name));
   if (t->nodes >= POLYCCL_MAX_NODES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d nodes", POLYCCL_MAX_NODES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d nodes", POLYCCL_MAX_NODES);
   }
   if (kind == POLYCCL_NODE_DEVICE && machine < 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" is in no machine", name);
@@ -185,7 +185,7 @@ static polyccl_result find_link_type(pccl_builder *builder, const char *name, in
   }
   PCCL_TRY(check_name("link type", name));
   if (t->link_types >= PCCL_MAX_LINK_TYPES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d link types", PCCL_MAX_LINK_TYPES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d link types", PCCL_MAX_LINK_TYPES);
   }
   char *copy = pccl_strdup(name);
   if (copy == NULL || !make_room((void **)&t->link_type, &builder->type_cap, t->link_types, sizeof *t->link_type)) {
@@ -202,18 +202,18 @@ polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to
   polyccl_topology *t = builder->topology;
   const char *a = t->node[from].name, *b = t->node[to].name;
   if (from == to) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "a link from \"%s\" to itself", a);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a link leads from \"%s\" to itself", a);
   }
   if (!(bandwidth >= PCCL_MIN_BANDWIDTH && bandwidth <= PCCL_MAX_BANDWIDTH)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": a bandwidth of %g GB/s is not within %g .. %g", a,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": the bandwidth is %g GB/s, not within %g .. %g", a,
                      b, bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH);
   }
   if (!(latency >= 0 && latency <= PCCL_MAX_LATENCY)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": a latency of %g us is not within 0 .. %g", a, b,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": the latency is %g us, not within 0 .. %g", a, b,
                      latency, PCCL_MAX_LATENCY);
   }
   if (t->links >= POLYCCL_MAX_LINKS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d links", POLYCCL_MAX_LINKS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d links", POLYCCL_MAX_LINKS);
   }
   int32_t type_index = -1;
   PCCL_TRY(find_link_type(builder, type, &type_index));
@@ -224,7 +224,8 @@ polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to
     return pccl_no_memory("a topology's links");
   }
   if (!is_new) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "duplicate link \"%s\" -> \"%s\": add their bandwidths", a, b);
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "there is already a link \"%s\" -> \"%s\"; give one link the sum of the bandwidths", a, b);
   }
   t->link[t->links++] = (polyccl_link){from, to, type_index, bandwidth, latency};
   return POLYCCL_SUCCESS;
@@ -308,8 +309,8 @@ static polyccl_result number_ranks(polyccl_topology *t) {
       continue;
     }
     if (node->rank >= ranks) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" has rank %d, but there are %d ranks, so 0 .. %d",
-                       node->name, (int)node->rank, (int)ranks, (int)ranks - 1);
+      return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" has rank %d, but the %d ranks must be 0 .. %d", node->name,
+                       (int)node->rank, (int)ranks, (int)ranks - 1);
     }
     polyccl_topology_rank *rank = &t->rank[node->rank];
     if (rank->node >= 0) {

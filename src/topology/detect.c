@@ -36,7 +36,7 @@ static void join_cores(pccl_builder *b, hwloc_topology_t hw, int ranks, const po
 polyccl_result pccl_detect_host(pccl_builder *builder, int ranks) {
   hwloc_topology_t hw;
   if (hwloc_topology_init(&hw) != 0) {
-    return pccl_fail(POLYCCL_ERROR_SYSTEM, "hwloc does not start");
+    return pccl_fail(POLYCCL_ERROR_SYSTEM, "hwloc could not be initialized");
   }
   if (hwloc_topology_load(hw) != 0) {
     hwloc_topology_destroy(hw);

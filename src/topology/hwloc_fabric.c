@@ -79,8 +79,9 @@ static void add_nvlink_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix) {
 
 /* hwloc writes 100 GB/s for a link of any generation; of these it is known. */
 static double xgmi_rate(const pccl_hwloc *m, const pccl_hwloc_device *d, double rate) {
-  const char *model = m->objs.data[d->obj].model;
-  return model == NULL ? rate : strcmp(model, "MI300X") == 0 ? 64 : strcmp(model, "MI350X") == 0 ? 76.8 : rate;
+  const pccl_hwloc_product *product = m->objs.data[d->obj].product;
+  const char *model = product != NULL ? product->model : "";
+  return strcmp(model, "MI300X") == 0 ? 64 : strcmp(model, "MI350X") == 0 ? 76.8 : rate;
 }
 
 /* `hops`, where there is such a matrix: only neighbours have a link of their own. */

@@ -89,7 +89,8 @@ static void read_pci(reader *r, const char **attributes, pccl_hwloc_obj *obj) {
   const char *type = find_attribute(attributes, "pci_type"), *busid = find_attribute(attributes, "pci_busid");
   if (sscanf(busid, "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) != 4 ||
       sscanf(type, "%4x [%4x:%4x]", &class_id, &vendor, &device_id) != 3) {
-    refuse_document(r, "pci_busid=\"%.40s\" pci_type=\"%.40s\" are no bus id and type of a PCI device", busid, type);
+    refuse_document(r, "pci_busid=\"%.40s\" and pci_type=\"%.40s\" must be the bus id and the type of a PCI device",
+                    busid, type);
     return;
   }
   obj->bus = ((int64_t)domain << 20) + (int64_t)(bus << 8 | device << 3 | function);
@@ -143,7 +144,7 @@ static void start_object(reader *r, const char **attributes) {
     obj.number = r->m.pus++;
   }
   if (r->m.objs.len >= MAX_OBJECTS) {
-    refuse_document(r, "more than %d objects", MAX_OBJECTS);
+    refuse_document(r, "the file has more than %d objects", MAX_OBJECTS);
   }
   const char *gp = find_attribute(attributes, "gp_index");
   int32_t index = (int32_t)r->m.objs.len;
@@ -161,13 +162,13 @@ static void start_info(reader *r, const char **attributes) {
   if (r->open < 0 || (!driver && strcmp(find_attribute(attributes, "name"), "PCIDevice") != 0)) {
     return;
   }
-  const char *model = pccl_hwloc_product(find_attribute(attributes, "value"));
+  const pccl_hwloc_product *product = pccl_hwloc_find_product(find_attribute(attributes, "value"));
   pccl_hwloc_obj *obj = &r->m.objs.data[r->open];
   if (obj->type == PCCL_HWLOC_OSDEV && obj->parent >= 0) {
     obj = &r->m.objs.data[obj->parent];
   }
-  if (model != NULL && (driver || obj->model == NULL)) {
-    obj->model = model;
+  if (product != NULL && (driver || obj->product == NULL)) {
+    obj->product = product;
   }
 }
 
@@ -184,8 +185,9 @@ static void start_matrix(reader *r, const char **attributes) {
   }
   r->nbobjs = atol(find_attribute(attributes, "nbobjs"));
   if (r->matrix != NULL && (r->nbobjs < 1 || r->nbobjs > MAX_MATRIX || r->matrix->objs.len > 0)) {
-    refuse_document(r, r->matrix->objs.len > 0 ? "a second matrix %s" : "nbobjs of %s must be within 1 .. %d", name,
-                    MAX_MATRIX);
+    refuse_document(r,
+                    r->matrix->objs.len > 0 ? "the file has a second matrix %s" : "nbobjs of %s must be within 1 .. %d",
+                    name, MAX_MATRIX);
   }
 }
 
@@ -280,7 +282,7 @@ static void XMLCALL start_doctype(void *user, const XML_Char *name, const XML_Ch
   (void)name;
   (void)public;
   if (has_subset || system == NULL || strncmp(system, "hwloc", 5) != 0) {
-    refuse_document(user, "a document type other than hwloc's own has no place in a topology");
+    refuse_document(user, "the document type must be hwloc's own");
   }
 }
 
@@ -294,7 +296,7 @@ static polyccl_result parse_xml(reader *r, const char *text, size_t length) {
   XML_SetCharacterDataHandler(r->parser, collect_characters);
   XML_SetStartDoctypeDeclHandler(r->parser, start_doctype);
   if (XML_Parse(r->parser, text, (int)length, XML_TRUE) == XML_STATUS_ERROR && r->result == POLYCCL_SUCCESS) {
-    refuse_document(r, "not well-formed XML: %s", XML_ErrorString(XML_GetErrorCode(r->parser)));
+    refuse_document(r, "the XML is not well-formed: %s", XML_ErrorString(XML_GetErrorCode(r->parser)));
   }
   XML_ParserFree(r->parser);
   return r->result;
@@ -325,9 +327,9 @@ static polyccl_result build_machine(reader *r, polyccl_topology **topology) {
 polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size_t length,
                                         polyccl_topology **topology) {
   reader r = {.file = name, .m = {.nvswitch = -1}, .open = -1};
-  polyccl_result result = length <= INT_MAX
-                              ? parse_xml(&r, text, length)
-                              : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many", name, length);
+  polyccl_result result =
+      length <= INT_MAX ? parse_xml(&r, text, length)
+                        : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: the file has %zu bytes, too many to read", name, length);
   if (result == POLYCCL_SUCCESS) {
     result = build_machine(&r, topology);
   }

@@ -39,7 +39,7 @@ static bool has_type(const json_t *value, json_type type) {
 polyccl_result pccl_json_check(const pccl_json_reader *r, const char *place, const json_t *object,
                                const pccl_json_member *members, size_t count) {
   if (!json_is_object(object)) {
-    return pccl_json_refuse(r, place, "must be an object");
+    return pccl_json_refuse(r, place, "this must be an object");
   }
   const char *key;
   json_t *value;
@@ -49,7 +49,7 @@ polyccl_result pccl_json_check(const pccl_json_reader *r, const char *place, con
       i++;
     }
     if (i == count) {
-      return pccl_json_refuse(r, place, "unknown member \"%.100s\"", key);
+      return pccl_json_refuse(r, place, "the member \"%.100s\" is unknown", key);
     }
     if (!has_type(value, members[i].type)) {
       return pccl_json_refuse(r, place, "\"%s\" must be %s", key, type_name(members[i].type));

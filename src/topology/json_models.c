@@ -71,7 +71,7 @@ static polyccl_result read_rates(const pccl_json_reader *r, const char *place, c
     char where[256];
     snprintf(where, sizeof where, "%s.rates[%zu]", place, i);
     if (i >= POLYCCL_MAX_RATES) {
-      return pccl_json_refuse(r, where, "more than %d sizes", POLYCCL_MAX_RATES);
+      return pccl_json_refuse(r, where, "the list has more than %d sizes", POLYCCL_MAX_RATES);
     }
     PCCL_TRY(pccl_json_check(r, where, value, members, sizeof members / sizeof members[0]));
     polyccl_rates *rate = &model->rate[model->rates++];

@@ -55,7 +55,7 @@ static polyccl_result find_model(pccl_json_reader *r, const char *place, const c
   }
   const polyccl_device_model *known = pccl_known_model_find(name);
   if (known == NULL) {
-    return pccl_json_refuse(r, place, "model \"%.100s\" is neither in \"models\" nor shipped", name);
+    return pccl_json_refuse(r, place, "model \"%.100s\" is neither in \"models\" nor among the shipped models", name);
   }
   return pccl_json_prefix(r, place, pccl_builder_model(&r->builder, known, model));
 }
@@ -91,7 +91,7 @@ static polyccl_result read_node(pccl_json_reader *r, const char *place, const js
     PCCL_TRY(find_machine(r, place, machine_name, &machine));
   }
   if (kind != POLYCCL_NODE_DEVICE && (model_name != NULL || json_object_get(object, "rank") != NULL)) {
-    return pccl_json_refuse(r, place, "only a device has a model and a rank");
+    return pccl_json_refuse(r, place, "only a device may have a model and a rank");
   }
   if (kind == POLYCCL_NODE_DEVICE) {
     PCCL_TRY(find_model(r, place, model_name != NULL ? model_name : "generic", &model));
@@ -99,7 +99,7 @@ static polyccl_result read_node(pccl_json_reader *r, const char *place, const js
   PCCL_TRY(pccl_json_whole_or(r, place, object, "rank", -1, &rank));
   PCCL_TRY(pccl_json_whole_or(r, place, object, "domain", 0, &domain));
   if (domain > 0 && (kind != POLYCCL_NODE_SWITCH || machine < 0)) {
-    return pccl_json_refuse(r, place, "only a switch in a machine has a domain");
+    return pccl_json_refuse(r, place, "only a switch in a machine may have a domain");
   }
   const char *name = pccl_json_string_or(object, "name", "");
   PCCL_TRY(pccl_json_prefix(r, place, pccl_builder_node(&r->builder, kind, machine, model, rank, name, &index)));
@@ -115,7 +115,7 @@ static polyccl_result find_node(const pccl_json_reader *r, const char *place, co
     return pccl_json_refuse(r, place, "the ends of a link must be names of nodes");
   }
   *node = find_index(&r->nodes, text);
-  return *node >= 0 ? POLYCCL_SUCCESS : pccl_json_refuse(r, place, "unknown node \"%.100s\"", text);
+  return *node >= 0 ? POLYCCL_SUCCESS : pccl_json_refuse(r, place, "there is no node \"%.100s\"", text);
 }
 
 static polyccl_result read_link(pccl_json_reader *r, const char *place, const json_t *object) {
@@ -128,7 +128,7 @@ static polyccl_result read_link(pccl_json_reader *r, const char *place, const js
   bool one_way = from != NULL && to != NULL && between == NULL;
   bool both_ways = between != NULL && json_array_size(between) == 2 && from == NULL && to == NULL;
   if (!one_way && !both_ways) {
-    return pccl_json_refuse(r, place, "needs \"from\" and \"to\" (one way), or \"between\": [a, b] (both ways)");
+    return pccl_json_refuse(r, place, "a link needs \"from\" and \"to\" (one way), or \"between\": [a, b] (both ways)");
   }
   int32_t a, b;
   PCCL_TRY(find_node(r, place, one_way ? from : json_array_get(between, 0), &a));
@@ -156,7 +156,7 @@ static polyccl_result read_list(pccl_json_reader *r, const json_t *root, const c
 
 static polyccl_result read_machine(pccl_json_reader *r, const char *place, const json_t *value) {
   if (!json_is_string(value)) {
-    return pccl_json_refuse(r, place, "must be a string, the machine's name");
+    return pccl_json_refuse(r, place, "the name of a machine must be a string");
   }
   int32_t index;
   return pccl_json_prefix(r, place, pccl_builder_machine(&r->builder, json_string_value(value), &index));
@@ -164,7 +164,7 @@ static polyccl_result read_machine(pccl_json_reader *r, const char *place, const
 
 static polyccl_result read_assumption(pccl_json_reader *r, const char *place, const json_t *value) {
   if (!json_is_string(value)) {
-    return pccl_json_refuse(r, place, "must be a string");
+    return pccl_json_refuse(r, place, "an assumption must be a string");
   }
   return pccl_json_prefix(r, place, pccl_builder_assume(&r->builder, json_string_value(value)));
 }
@@ -191,7 +191,8 @@ static polyccl_result check_root(const pccl_json_reader *r, const json_t *root) 
   PCCL_TRY(pccl_json_check(r, "the file", root, members, sizeof members / sizeof members[0]));
   json_int_t version = json_integer_value(json_object_get(root, "polyccl_topology"));
   if (version != 1) {
-    return pccl_json_refuse(r, "polyccl_topology", "version %" JSON_INTEGER_FORMAT " is not 1", version);
+    return pccl_json_refuse(r, "polyccl_topology", "the version is %" JSON_INTEGER_FORMAT ", and only 1 is known",
+                            version);
   }
   return POLYCCL_SUCCESS;
 }

@@ -155,7 +155,7 @@ const polyccl_device_model *pccl_known_model_find(const char *name) {
 
 static polyccl_result check_number(const char *model, const char *field, double value, double min, double max) {
   if (!(value >= min && value <= max)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %s %g is not within %g .. %g", model, field, value, min,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %s is %g, not within %g .. %g", model, field, value, min,
                      max);
   }
   return POLYCCL_SUCCESS;
@@ -185,8 +185,8 @@ static polyccl_result check_protocol(const char *model, const char *protocol, co
 
 static polyccl_result check_rates(const polyccl_device_model *model) {
   if (model->rates < 0 || model->rates > POLYCCL_MAX_RATES) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %d rates, at most %d", model->name, (int)model->rates,
-                     POLYCCL_MAX_RATES);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": it has %d rates, more than %d", model->name,
+                     (int)model->rates, POLYCCL_MAX_RATES);
   }
   for (int32_t i = 0; i < model->rates; i++) {
     const polyccl_rates *r = &model->rate[i];

@@ -45,7 +45,7 @@ static int32_t host_of(pccl_nccl *n, int32_t cpu) {
     }
   }
   if (n->hosts.len >= MAX_HOSTS) {
-    pccl_nccl_refuse(n, cpu, "more than %d hosts", MAX_HOSTS);
+    pccl_nccl_refuse(n, cpu, "the file has more than %d hosts", MAX_HOSTS);
     return -1;
   }
   if (!pccl_vec_push(&n->hosts, host)) {
@@ -68,7 +68,7 @@ static void find_hosts(pccl_nccl *n) {
     pccl_nccl_host *host = &n->hosts.data[e->host];
     if (e->kind == PCCL_NCCL_CPU) {
       if (++cpus > MAX_CPUS) {
-        pccl_nccl_refuse(n, i, "more than %d cpu elements", MAX_CPUS);
+        pccl_nccl_refuse(n, i, "the file has more than %d cpu elements", MAX_CPUS);
       }
       host->arm = host->arm || pccl_nccl_starts(n, i, "arch", "arm") || pccl_nccl_starts(n, i, "arch", "aarch64");
     }
@@ -103,7 +103,8 @@ static void make_machines(pccl_nccl *n) {
   }
   if (shared >= 0) {
     pccl_nccl_assume(n, -1,
-                     "the NVLinks of %zu hosts lead to switches that no host sees: one NVLink domain, machine m%d",
+                     "the NVLinks of %zu hosts lead to switches that no host sees, so these hosts are one NVLink "
+                     "domain, machine m%d",
                      sharing, (int)shared);
   }
 }
@@ -111,7 +112,7 @@ static void make_machines(pccl_nccl *n) {
 static void build_cpu(pccl_nccl *n, int32_t cpu) {
   pccl_nccl_host *host = &n->hosts.data[pccl_nccl_at(n, cpu)->host];
   if (host->cpus >= PCCL_NCCL_MAX_SOCKETS) {
-    pccl_nccl_refuse(n, cpu, "more than %d cpu elements of one host", PCCL_NCCL_MAX_SOCKETS);
+    pccl_nccl_refuse(n, cpu, "one host has more than %d cpu elements", PCCL_NCCL_MAX_SOCKETS);
     return;
   }
   pccl_nccl_at(n, cpu)->node =
@@ -152,7 +153,7 @@ static double net_bandwidth(pccl_nccl *n, int32_t net) {
   if (n->hints != NULL && n->hints->nic != NULL) {
     return pccl_nccl_device_nic_rate(n, net, 0);
   }
-  pccl_nccl_assume(n, net, "speed=\"%.40s\" of a net element: 10 Gb/s are taken, as NCCL does",
+  pccl_nccl_assume(n, net, "a net element has speed=\"%.40s\"; 10 Gb/s are taken, as NCCL does",
                    text != NULL ? text : "");
   return DEFAULT_NET / 8000;
 }
@@ -220,7 +221,7 @@ static void build_net(pccl_nccl *n, int32_t net) {
     return; /* not for messages: NCCL lists it for other uses */
   }
   if (pccl_nccl_at(n, net)->host < 0) {
-    pccl_nccl_refuse(n, net, "a net that is in no cpu element");
+    pccl_nccl_refuse(n, net, "a net element must be inside a cpu element");
     return;
   }
   double bandwidth = net_bandwidth(n, net);
@@ -299,7 +300,7 @@ static void number_ranks(pccl_nccl *n) {
   for (size_t i = 0; i < n->gpus.len; i++) {
     const pccl_nccl_gpu *gpu = &n->gpus.data[i];
     if (any && gpu->rank < 0) {
-      pccl_nccl_assume(n, gpu->element, "a gpu element without a rank where others have one: no rank is on it");
+      pccl_nccl_assume(n, gpu->element, "a gpu element has no rank while others have one, so no rank is on it");
       continue;
     }
     n->builder.topology->node[gpu->node].rank = next++;
@@ -314,7 +315,8 @@ static polyccl_result build_topology(pccl_nccl *n) {
   build_elements(n);
   PCCL_TRY(n->result);
   if (n->gpus.len == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no gpu element, nor a pci element of class 0x0302", n->file);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file has neither a gpu element nor a pci element of class 0x0302",
+                     n->file);
   }
   PCCL_TRY(pccl_nccl_join(n));
   number_ranks(n);

@@ -46,7 +46,8 @@ static void join_switch(pccl_nccl *n, int32_t *switches, const pccl_nccl_wire *w
     if (*node >= 0 && host->outer_switch && host->arm) {
       int32_t size = pccl_nccl_domain_size(n, gpu);
       n->builder.topology->node[*node].domain = size;
-      pccl_nccl_assume(n, -1, "the NVLinks of m%d lead out of the host: copies of it share one NVSwitch, up to %d GPUs",
+      pccl_nccl_assume(n, -1,
+                       "the NVLinks of m%d lead out of the host, so copies of it share one NVSwitch, up to %d GPUs",
                        (int)host->machine, (int)size);
     }
   }

@@ -79,7 +79,7 @@ static size_t count_siblings(pccl_nccl *n, pccl_nccl_gpu *gpu) {
       continue;
     }
     if (count++ >= PCCL_NCCL_MAX_GPUS_OF_PCI) {
-      pccl_nccl_refuse(n, c, "more than %d gpu elements in one pci element", PCCL_NCCL_MAX_GPUS_OF_PCI);
+      pccl_nccl_refuse(n, c, "one pci element has more than %d gpu elements", PCCL_NCCL_MAX_GPUS_OF_PCI);
       return 1;
     }
     long part = part_of(n, c);
@@ -111,7 +111,7 @@ static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
   const char *busid = pccl_nccl_value(n, gpu.pci, "busid");
   gpu.has_busid = pccl_nccl_busid(busid, &gpu.busid);
   if (n->gpus.len >= PCCL_NCCL_MAX_GPUS) {
-    pccl_nccl_refuse(n, gpu.element, "more than %d GPUs", PCCL_NCCL_MAX_GPUS);
+    pccl_nccl_refuse(n, gpu.element, "the file has more than %d GPUs", PCCL_NCCL_MAX_GPUS);
   }
   if (n->result != POLYCCL_SUCCESS) {
     return;
@@ -127,12 +127,12 @@ void pccl_nccl_build_gpu(pccl_nccl *n, int32_t element) {
       .element = element, .host = pccl_nccl_at(n, element)->host, .pci = pccl_nccl_at(n, element)->parent, .parts = 1};
   double number;
   if (gpu.host < 0) {
-    pccl_nccl_refuse(n, element, "a gpu that is in no cpu element");
+    pccl_nccl_refuse(n, element, "a gpu element must be inside a cpu element");
     return;
   }
   if (!pccl_nccl_number(n, element, "dev", 0, 1e6, &number)) {
     const char *dev = pccl_nccl_value(n, element, "dev");
-    pccl_nccl_assume(n, element, "dev=\"%.20s\" of a gpu element: its place in the file is taken",
+    pccl_nccl_assume(n, element, "a gpu element has dev=\"%.20s\"; its place in the file is taken",
                      dev != NULL ? dev : "");
     number = (double)n->gpus.len;
   }

@@ -43,9 +43,9 @@ static double link_bandwidth(pccl_nccl *n, const pccl_nccl_gpu *gpu, int32_t lin
   const char *count_text = pccl_nccl_value(n, link, "count");
   double count = 1, bw = 0;
   if (count_text == NULL) {
-    pccl_nccl_assume(n, link, "a link element without a count: 1 is taken");
+    pccl_nccl_assume(n, link, "a link element has no count; 1 is taken");
   } else if (!pccl_nccl_number(n, link, "count", 1, 1e6, &count)) {
-    pccl_nccl_assume(n, link, "count=\"%.40s\" of a link element: no link", count_text);
+    pccl_nccl_assume(n, link, "a link element has count=\"%.40s\"; no link is made", count_text);
     return 0;
   }
   switch (kind_of(n, link)) {
@@ -54,7 +54,7 @@ static double link_bandwidth(pccl_nccl *n, const pccl_nccl_gpu *gpu, int32_t lin
     default: break;
   }
   if (!pccl_nccl_number(n, link, "bw", 1, 1e9, &bw)) { /* MB/s */
-    pccl_nccl_assume(n, link, "bw=\"%.40s\" of a c2c element: no link", value_or(n, link, "bw", ""));
+    pccl_nccl_assume(n, link, "a c2c element has bw=\"%.40s\"; no link is made", value_or(n, link, "bw", ""));
     return 0;
   }
   double share = count * bw / 1000 / gpu->parts;
@@ -96,7 +96,8 @@ static bool list_addresses(pccl_nccl *n, addresses *list) {
   for (size_t i = 1; i < list->len; i++) {
     const pccl_nccl_gpu *gpu = &n->gpus.data[list->data[i].gpu];
     if (by_address(&list->data[i - 1], &list->data[i]) == 0 && n->gpus.data[list->data[i - 1].gpu].pci != gpu->pci) {
-      pccl_nccl_assume(n, gpu->element, "two GPUs of one host (host_hash) have the same bus id: they share its links");
+      pccl_nccl_assume(n, gpu->element,
+                       "two GPUs of one host (host_hash) have the same bus id, so they share its links");
     }
   }
   return true;
@@ -134,7 +135,8 @@ static void follow_to_gpu(pccl_nccl *n, const addresses *list, int32_t from, int
   size_t count = 0;
   const address *found = pccl_nccl_busid(target, &busid) ? find_address(list, gpu->host, busid, &count) : NULL;
   if (found == NULL && pccl_nccl_value(n, link, "tclass") == NULL) {
-    pccl_nccl_assume(n, link, "an %s link to %.40s, which is no GPU, without a tclass: to an NVSwitch", type, target);
+    pccl_nccl_assume(n, link, "a link (%s) without a tclass leads to %.40s, which is no GPU; an NVSwitch is taken",
+                     type, target);
     double bandwidth = link_bandwidth(n, gpu, link);
     if (bandwidth > 0) {
       push_wire(n, all, (pccl_nccl_wire){from, -1, kind_of(n, link) == PCCL_NCCL_XGMI, bandwidth});
@@ -143,8 +145,9 @@ static void follow_to_gpu(pccl_nccl *n, const addresses *list, int32_t from, int
   }
   if (found == NULL || n->gpus.data[found->gpu].pci == gpu->pci) {
     pccl_nccl_assume(n, link,
-                     found == NULL ? "%s to %.40s: no GPU of its host has this bus id, no link"
-                                   : "%s to %.40s: a GPU's link to itself, no link",
+                     found == NULL
+                         ? "a link (%s) leads to %.40s, and no GPU of its host has this bus id; no link is made"
+                         : "a link (%s) leads from a GPU to itself, %.40s; no link is made",
                      type, target);
     return;
   }
@@ -175,7 +178,7 @@ static void follow_links(pccl_nccl *n, const addresses *list, int32_t from, pccl
       continue;
     }
     if (!pccl_nccl_starts(n, c, "tclass", "0x0680") && pccl_nccl_value(n, c, "tclass") != NULL) {
-      pccl_nccl_assume(n, c, "tclass=\"%.20s\" of a link element: to an NVSwitch, as NCCL takes it",
+      pccl_nccl_assume(n, c, "a link element has tclass=\"%.20s\"; an NVSwitch is taken, as NCCL does",
                        value_or(n, c, "tclass", ""));
     }
     double bandwidth = link_bandwidth(n, gpu, c);
@@ -210,12 +213,13 @@ static void imply_fabric(pccl_nccl *n, int32_t from, pccl_nccl_wires *all) {
     return;
   }
   if (!fabric->mesh) {
-    pccl_nccl_assume(n, -1, "no NVLinks in the file: each %s has %d of %g GB/s to an NVSwitch", model, fabric->links,
-                     fabric->rate);
+    pccl_nccl_assume(n, -1, "the file has no NVLinks; each %s is taken to have %d of %g GB/s to an NVSwitch", model,
+                     fabric->links, fabric->rate);
     push_wire(n, all, (pccl_nccl_wire){from, -1, false, fabric->links * fabric->rate});
     return;
   }
-  pccl_nccl_assume(n, -1, "no xGMI links in the file: each %s has one of %g GB/s to each other", model, fabric->rate);
+  pccl_nccl_assume(n, -1, "the file has no xGMI links; each %s is taken to have one of %g GB/s to each other", model,
+                   fabric->rate);
   for (size_t i = 0; i < n->gpus.len; i++) {
     if (n->gpus.data[i].host == gpu->host && n->gpus.data[i].primary && (int32_t)i != from) {
       push_wire(n, all, (pccl_nccl_wire){from, (int32_t)i, true, fabric->links * fabric->rate});

@@ -71,11 +71,12 @@ static const char *misplaced(const pccl_nccl *n, pccl_nccl_kind kind, int32_t pa
   bool in_gpu = parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_GPU;
   switch (kind) {
     case PCCL_NCCL_GPU:
-      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI ? NULL
-                                                                           : "a gpu that is not in a pci element";
-    case PCCL_NCCL_NVLINK: return in_gpu ? NULL : "an nvlink that is not in a gpu element";
-    case PCCL_NCCL_XGMI: return in_gpu ? NULL : "an xgmi link that is not in a gpu element";
-    case PCCL_NCCL_C2C: return in_gpu ? NULL : "a c2c link that is not in a gpu element";
+      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI
+                 ? NULL
+                 : "a gpu element must stand in a pci element";
+    case PCCL_NCCL_NVLINK: return in_gpu ? NULL : "an nvlink element must stand in a gpu element";
+    case PCCL_NCCL_XGMI: return in_gpu ? NULL : "an xgmi element must stand in a gpu element";
+    case PCCL_NCCL_C2C: return in_gpu ? NULL : "a c2c element must stand in a gpu element";
     default: return NULL;
   }
 }
@@ -92,7 +93,7 @@ static void append_element(parser *p, pccl_nccl_kind kind, const char **attribut
     return;
   }
   if (n->elements.len >= MAX_ELEMENTS) {
-    refuse_element(p, pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d elements", MAX_ELEMENTS));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_LIMIT, "the file has more than %d elements", MAX_ELEMENTS));
     return;
   }
   if (!keep_attributes(n, &e, attributes) || !pccl_vec_push(&n->elements, e)) {
@@ -120,11 +121,12 @@ static void XMLCALL start_element(void *user, const char *name, const char **att
     return;
   }
   if (p->depth >= MAX_DEPTH) {
-    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "elements more than %d deep", MAX_DEPTH));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "elements are nested deeper than %d", MAX_DEPTH));
     return;
   }
   if ((p->depth == 0) != (strcmp(name, "system") == 0)) {
-    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "<%.60s>: a topology is one <system> element", name));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID,
+                                "<%.60s> stands where the one <system> element of a topology must stand", name));
     return;
   }
   int kind = element_kind(name);
@@ -150,7 +152,7 @@ static void XMLCALL refuse_entity(void *user, const char *name, int parameter, c
   (void)parameter, (void)value, (void)length, (void)base, (void)system, (void)public, (void)notation;
   parser *p = user;
   if (p->n->result == POLYCCL_SUCCESS) {
-    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "entities (\"%.60s\") have no place in a topology", name));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "a topology must not define entities (\"%.60s\")", name));
   }
 }
 

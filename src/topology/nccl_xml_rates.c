@@ -33,7 +33,8 @@ double pccl_nccl_nvlink_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     }
   }
   const char *text = pccl_nccl_value(n, gpu->element, "sm");
-  pccl_nccl_assume(n, gpu->element, "NVLinks of sm=\"%.20s\", which is not known: %g GB/s each, the figure of %s",
+  pccl_nccl_assume(n, gpu->element,
+                   "a GPU has sm=\"%.20s\", which is not known; its NVLinks have %g GB/s each, the figure of %s",
                    text != NULL ? text : "", generations[i].rate, generations[i].name);
   return generations[i].rate;
 }
@@ -64,8 +65,9 @@ double pccl_nccl_xgmi_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
       return generations[i].rate;
     }
   }
-  pccl_nccl_assume(n, gpu->element,
-                   "xGMI links of gcn=\"%.20s\", which is not known: 24 GB/s each, the figure of gfx906", name);
+  pccl_nccl_assume(
+      n, gpu->element,
+      "a GPU has gcn=\"%.20s\", which is not known; its xGMI links have 24 GB/s each, the figure of gfx906", name);
   return 24;
 }
 
@@ -81,7 +83,8 @@ static bool text_is(const char *value, const char *text) { return value != NULL 
 static double intel_rate(pccl_nccl *n, int32_t cpu) {
   double family, model;
   if (!pccl_nccl_number(n, cpu, "familyid", 0, 1e6, &family) || !pccl_nccl_number(n, cpu, "modelid", 0, 1e6, &model)) {
-    pccl_nccl_assume(n, cpu, "an Intel cpu without familyid and modelid: 6 GB/s to other sockets, the oldest one's");
+    pccl_nccl_assume(
+        n, cpu, "an Intel cpu has no familyid or modelid; 6 GB/s to other sockets are taken, the figure of the oldest");
     return 6;
   }
   if (family != 6) {
@@ -111,7 +114,8 @@ double pccl_nccl_socket_rate(pccl_nccl *n, int32_t cpu) {
                ? 9
                : 6;
   }
-  pccl_nccl_assume(n, cpu, "a cpu of arch=\"%.20s\" vendor=\"%.20s\", which is not known: 16 GB/s to other sockets",
+  pccl_nccl_assume(n, cpu,
+                   "a cpu has arch=\"%.20s\" vendor=\"%.20s\", which is not known; 16 GB/s to other sockets are taken",
                    arch != NULL ? arch : "", vendor != NULL ? vendor : "");
   return 16;
 }
@@ -183,7 +187,7 @@ polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
     return POLYCCL_SUCCESS;
   }
   if (hints->gpu != NULL && pccl_known_model_find(hints->gpu) == NULL) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "gpu \"%.60s\": no shipped model has this name", hints->gpu);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "no shipped model has the name of the gpu, \"%.60s\"", hints->gpu);
   }
   if (hints->nic != NULL && nic_hint(hints->nic) == 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID,
@@ -199,11 +203,12 @@ double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
   }
   const device *known = device_of(n, pci);
   if (known != NULL && known->nic > 0) {
-    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, a %s by its device number: %g Gb/s are taken",
+    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, by its device number of model %s; %g Gb/s are taken",
                      known->name, known->nic);
     return known->nic / 8;
   }
-  pccl_nccl_assume(n, pci, "a pci element stands for a NIC of unknown model: as fast as its PCIe link, %g GB/s", pcie);
+  pccl_nccl_assume(
+      n, pci, "a pci element stands for a NIC of unknown model; the rate of its PCIe link is taken, %g GB/s", pcie);
   return pcie;
 }
 
@@ -230,8 +235,8 @@ static const polyccl_device_model *nearest_model(pccl_nccl *n, const pccl_nccl_g
     if (model != NULL && strcmp(nearest_models[i].generation, generation) == 0) {
       if (!nearest_models[i].own) {
         bool number = generation[0] >= '0' && generation[0] <= '9';
-        pccl_nccl_assume(n, gpu->element, "no model ships for %s%s: that of %s", number ? "sm_" : "", generation,
-                         model->name);
+        pccl_nccl_assume(n, gpu->element, "no device model ships for %s%s; the figures of %s are taken",
+                         number ? "sm_" : "", generation, model->name);
       }
       return model;
     }
@@ -274,9 +279,10 @@ int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     model.name = made;
     model.vendor = amd ? "amd" : "nvidia";
     if (gpu->implied) {
-      pccl_nccl_assume(n, gpu->element, "a pci element stands for a GPU of unknown model: generic figures, no NVLink");
+      pccl_nccl_assume(n, gpu->element,
+                       "a pci element stands for a GPU of unknown model; generic figures and no NVLink are taken");
     } else {
-      pccl_nccl_assume(n, gpu->element, "no model ships for %s: generic figures", made);
+      pccl_nccl_assume(n, gpu->element, "no device model ships for %s; generic figures are taken", made);
     }
   }
   int32_t index = pccl_add_model(&n->builder, &model);

@@ -20,10 +20,11 @@ static polyccl_result parse_with_hints(const char *name, const char *text, size_
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_TOPOLOGY));
   bool nccl = kind == PCCL_KIND_NCCL_TOPOLOGY || kind == PCCL_KIND_XML;
   if (hints != NULL && !nccl) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, which this is not", name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the hints gpu and nic are for NCCL's XML, and this is another file",
+                     name);
   }
   switch (kind) {
-    case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
+    case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file is empty, so it is no topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
     case PCCL_KIND_XML:
       return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
@@ -87,7 +88,7 @@ polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topo
   PCCL_TRY(pccl_sized_read("polyccl_topology_hints", hints, &own, sizeof own, sizeof own));
   hints = own.gpu != NULL || own.nic != NULL ? &own : NULL;
   if (hints != NULL && pccl_synthetic_known(spec)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine",
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the hints gpu and nic are for NCCL's XML, not for a shipped machine",
                      spec);
   }
   if (pccl_synthetic_known(spec)) {

@@ -252,10 +252,11 @@ static polyccl_result check_machines(const polyccl_topology *t) {
 static polyccl_result check_all_pairs(const polyccl_topology *t) {
   enum { MAX_RANKS = 1024 };
   if (t->ranks > MAX_RANKS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%d ranks that are not joined inside each machine and by one network of switches"
-                     " between the machines: at most %d",
-                     (int)t->ranks, MAX_RANKS);
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "%d ranks are more than %d, the limit where the ranks of a machine are not joined inside it, or the machines "
+        "not by one network of switches",
+        (int)t->ranks, MAX_RANKS);
   }
   for (int src = 0; src < t->ranks; src++) {
     for (int dst = src + 1; dst < t->ranks; dst++) {

@@ -307,8 +307,8 @@ static polyccl_result find_route(walker *w, int src_rank, int dst_rank, bool *fo
 }
 
 polyccl_result pccl_no_route(const polyccl_topology *t, int src, int dst) {
-  return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d (\"%s\") cannot reach rank %d (\"%s\"): no links lead there", src,
-                   t->node[t->rank[src].node].name, dst, t->node[t->rank[dst].node].name);
+  return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d (\"%s\") cannot reach rank %d (\"%s\"): there is no route of links",
+                   src, t->node[t->rank[src].node].name, dst, t->node[t->rank[dst].node].name);
 }
 
 polyccl_result polyccl_topology_route(const polyccl_topology *topology, int src, int dst, int32_t *links,

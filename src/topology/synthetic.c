@@ -61,8 +61,8 @@ static polyccl_result set_key(pccl_part *p, int which, double value) {
   bool network =
       which == KEY_NIC || which == KEY_NICS || which == KEY_LATENCY || which == KEY_LEAF || which == KEY_SPINE;
   if ((network || which == KEY_PCIE) && s->nics == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s has no %s, so no setting %s", s->about.name, network ? "NICs" : "PCIe",
-                     keys[which].name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s has no %s, so it has no setting %s", s->about.name,
+                     network ? "NICs" : "PCIe", keys[which].name);
   }
   switch (which) {
     case KEY_NIC: s->nic = value; break;
@@ -90,7 +90,7 @@ static polyccl_result parse_setting(pccl_part *p, char *text, unsigned *seen) {
   }
   bool model = strcmp(text, "model") == 0;
   if ((which == KEYS && !model) || p->host) {
-    return p->host ? pccl_fail(POLYCCL_ERROR_INVALID, "\"host\" is measured, not set: no setting %s", text)
+    return p->host ? pccl_fail(POLYCCL_ERROR_INVALID, "\"host\" is measured and has no setting %s", text)
                    : unknown_key(text);
   }
   if (*seen & 1u << which) {
@@ -100,7 +100,7 @@ static polyccl_result parse_setting(pccl_part *p, char *text, unsigned *seen) {
   if (model) {
     const polyccl_device_model *known = pccl_known_model_find(value);
     if (known == NULL) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "model=%s: no shipped model has this name", value);
+      return pccl_fail(POLYCCL_ERROR_INVALID, "no shipped model has the name in model=%s", value);
     }
     p->shape.model = known->name;
     return POLYCCL_SUCCESS;
@@ -142,7 +142,8 @@ static polyccl_result unknown_machine(const char *name) {
 static polyccl_result check_part(const pccl_part *p) {
   const pccl_shape *s = &p->shape;
   if (s->max_devices > 0 && s->devices > s->max_devices) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%d devices: %s has at most %d", s->devices, s->about.name, s->max_devices);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%d devices are too many: %s has at most %d", s->devices, s->about.name,
+                     s->max_devices);
   }
   if ((long)s->devices * s->count > MAX_RANKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%d machines of %d devices are more than %d ranks", s->count, s->devices,
@@ -196,7 +197,7 @@ static polyccl_result parse_parts(char *text, pccl_part *parts, int *count) {
       *next++ = '\0';
     }
     if (*count == MAX_PARTS) {
-      return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d kinds of machines", MAX_PARTS);
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "the text names more than %d kinds of machines", MAX_PARTS);
     }
     PCCL_TRY(parse_part(text, &parts[*count]));
     ranks += (long)parts[*count].shape.count * parts[*count].shape.devices;
@@ -211,7 +212,7 @@ static polyccl_result parse_parts(char *text, pccl_part *parts, int *count) {
 static polyccl_result open_synthetic(const char *spec, polyccl_topology **topology) {
   char text[MAX_SPEC + 1], source[4096] = "";
   if (strlen(spec) > MAX_SPEC) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the text has %zu bytes, at most %d", strlen(spec), MAX_SPEC);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the text has %zu bytes, more than %d", strlen(spec), MAX_SPEC);
   }
   strcpy(text, spec);
   pccl_part parts[MAX_PARTS];

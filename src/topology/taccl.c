@@ -95,7 +95,8 @@ static double bandwidth_of(const reader *r, double cost) { return r->chunk / (co
 static polyccl_result read_cost(const reader *r, const char *name, const json_t *value, double *cost) {
   *cost = json_number_value(value);
   if (!json_is_number(value) || !(*cost > 0 && *cost <= PCCL_MAX_LATENCY)) {
-    return refuse_file(r, "\"%s\": a link's cost must be a number above 0, at most %g", name, PCCL_MAX_LATENCY);
+    return refuse_file(r, "in \"%s\" the cost of a link must be a number above 0 and not above %g", name,
+                       PCCL_MAX_LATENCY);
   }
   return POLYCCL_SUCCESS;
 }

@@ -81,14 +81,14 @@ static polyccl_result read_complete(pccl_reader *r, const json_t *event) {
   polyccl_trace_record record = {.message = -1};
   if (!pccl_reader_natural(json_object_get(event, "pid"), &rank) ||
       !pccl_reader_natural(json_object_get(event, "tid"), &tb)) {
-    return r->own ? pccl_reader_bad_event(r, "\"pid\" and \"tid\" are numbers from 0") : POLYCCL_SUCCESS;
+    return r->own ? pccl_reader_bad_event(r, "\"pid\" and \"tid\" must be whole numbers from 0") : POLYCCL_SUCCESS;
   }
   if (!json_is_number(ts) || fabs(json_number_value(ts)) > PCCL_TRACE_MAX || !json_is_number(dur) ||
       json_number_value(dur) < 0 || json_number_value(dur) > PCCL_TRACE_MAX) {
     return pccl_reader_bad_event(r, "a complete event needs \"ts\" and \"dur\" >= 0");
   }
   if (json_object_get(args, "batch") != NULL && !pccl_reader_natural(json_object_get(args, "batch"), &batch)) {
-    return pccl_reader_bad_event(r, "\"batch\" is a number from 0");
+    return pccl_reader_bad_event(r, "\"batch\" must be a whole number from 0");
   }
   PCCL_TRY(pccl_reader_block(r, rank, tb, &block));
   PCCL_TRY(pccl_reader_step(r, block, args, name != NULL ? name : "", &record.step));
@@ -109,14 +109,15 @@ static polyccl_result read_counter(pccl_reader *r, const json_t *event) {
     return POLYCCL_SUCCESS; /* a counter of something else */
   }
   polyccl_result result = polyccl_trace_add_sample(r->trace, link, json_number_value(ts), json_number_value(rate));
-  return result != POLYCCL_ERROR_INVALID ? result
-                                         : pccl_reader_bad_event(r, "a counter of no link, or a negative rate");
+  return result != POLYCCL_ERROR_INVALID
+             ? result
+             : pccl_reader_bad_event(r, "a counter must name a link, and its rate must not be negative");
 }
 
 static polyccl_result read_event(pccl_reader *r, const json_t *event) {
   const char *phase = json_string_value(json_object_get(event, "ph"));
   if (phase == NULL) {
-    return pccl_reader_bad_event(r, "an event is an object with \"ph\"");
+    return pccl_reader_bad_event(r, "an event must be an object with \"ph\"");
   }
   return strcmp(phase, "X") == 0   ? read_complete(r, event)
          : strcmp(phase, "C") == 0 ? read_counter(r, event)
@@ -125,11 +126,11 @@ static polyccl_result read_event(pccl_reader *r, const json_t *event) {
 
 static polyccl_result read_events(pccl_reader *r) {
   if (!accept_char(r, '[')) {
-    return refuse_text(r, "\"traceEvents\" is an array");
+    return refuse_text(r, "\"traceEvents\" must be an array");
   }
   for (r->event = 0; peek_char(r) != ']'; r->event++) {
     if (r->event > 0 && !accept_char(r, ',')) {
-      return refuse_text(r, "',' or ']' expected");
+      return refuse_text(r, "',' or ']' is expected here");
     }
     peek_char(r);
     json_t *event;
@@ -160,7 +161,7 @@ static polyccl_result read_header(pccl_reader *r, const json_t *header) {
     return POLYCCL_SUCCESS;
   }
   if (strcmp(format, "polyccl-trace 1") != 0) {
-    return refuse_text(r, "a trace of a later version (known: polyccl-trace 1)");
+    return refuse_text(r, "the trace is of a later version than polyccl-trace 1");
   }
   r->own = true;
   PCCL_TRY(replace_text(&r->trace->name, json_object_get(header, "name")));
@@ -184,7 +185,7 @@ static polyccl_result read_member(pccl_reader *r, bool *events) {
   bool is_string = json_is_string(key);
   json_decref(key);
   if (!is_string || !accept_char(r, ':')) {
-    return refuse_text(r, "\"name\": value expected");
+    return refuse_text(r, "\"name\": value is expected here");
   }
   peek_char(r);
   if (is_events) {
@@ -203,17 +204,17 @@ static polyccl_result read_document(pccl_reader *r) {
     return read_events(r);
   }
   if (!accept_char(r, '{')) {
-    return refuse_text(r, "a trace is JSON: an array of events, or an object with \"traceEvents\"");
+    return refuse_text(r, "a trace must be a JSON array of events, or a JSON object with \"traceEvents\"");
   }
   for (bool first = true; peek_char(r) != '}'; first = false) {
     if (!first && !accept_char(r, ',')) {
-      return refuse_text(r, "',' or '}' expected");
+      return refuse_text(r, "',' or '}' is expected here");
     }
     peek_char(r);
     PCCL_TRY(read_member(r, &events));
   }
   r->at++;
-  return events ? POLYCCL_SUCCESS : refuse_text(r, "no \"traceEvents\"");
+  return events ? POLYCCL_SUCCESS : refuse_text(r, "the object has no \"traceEvents\"");
 }
 
 polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t length, polyccl_trace **trace) {
@@ -223,7 +224,7 @@ polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t le
   PCCL_TRY(pccl_trace_new(name, "measured", &r.trace));
   polyccl_result result = read_document(&r);
   if (result == POLYCCL_SUCCESS && peek_char(&r) != '\0') {
-    result = refuse_text(&r, "text after the end");
+    result = refuse_text(&r, "there is text after the end of the trace");
   }
   if (result == POLYCCL_SUCCESS) {
     result = pccl_reader_settle(&r);

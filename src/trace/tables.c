@@ -71,7 +71,7 @@ static polyccl_result parse_connection(const pccl_reader *r, const json_t *args,
   *rank = *channel = -1;
   if (value != NULL &&
       (!json_is_string(value) || !parse_pair(json_string_value(value), rank, channel, &end) || *end != '\0')) {
-    return pccl_reader_bad_event(r, "\"from\" and \"to\" are \"RANK.CHANNEL\"");
+    return pccl_reader_bad_event(r, "\"from\" and \"to\" must be \"RANK.CHANNEL\"");
   }
   return POLYCCL_SUCCESS;
 }
@@ -87,7 +87,7 @@ static polyccl_result parse_operand(const pccl_reader *r, const json_t *args, co
   char *end = NULL;
   long number = letter != NULL ? strtol(text + 1, &end, 10) : -1;
   if (letter == NULL || end == text + 1 || *end != '\0' || number < 0 || number > INT32_MAX) {
-    return pccl_reader_bad_event(r, "\"src\" and \"dst\" are a buffer's letter and an offset, as \"i0\"");
+    return pccl_reader_bad_event(r, "\"src\" and \"dst\" must be the letter of a buffer and an offset, as in \"i0\"");
   }
   *buffer = (uint8_t)(letter - "ios");
   *offset = (int32_t)number;
@@ -100,7 +100,7 @@ static polyccl_result parse_waits(pccl_reader *r, const json_t *args, polyccl_tr
   for (const char *at = json_is_string(value) ? json_string_value(value) : ""; *at != '\0';) {
     polyccl_wait wait;
     if (!parse_pair(at, &wait.tb, &wait.step, &at)) {
-      return pccl_reader_bad_event(r, "\"wait\" is a list of \"TB.STEP\"");
+      return pccl_reader_bad_event(r, "\"wait\" must be a list of \"TB.STEP\"");
     }
     if (!pccl_vec_push(&r->waits, wait)) {
       return out_of_memory();
@@ -145,7 +145,7 @@ polyccl_result pccl_reader_step(pccl_reader *r, int32_t block, const json_t *arg
     PCCL_TRY(find_place(r, name, &place));
     step.number = place;
   } else {
-    return pccl_reader_bad_event(r, "\"step\" is a number from 0");
+    return pccl_reader_bad_event(r, "\"step\" must be a whole number from 0");
   }
   bool is_new = false;
   uint64_t *slot =
@@ -201,7 +201,8 @@ static void sort_tables(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
 polyccl_result pccl_reader_settle(pccl_reader *r) {
   struct pccl_trace_building *building = r->trace->building;
   if (building->records.len == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "%s: the trace has no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
   }
   int32_t *new_block = pccl_array(r->blocks.len, sizeof *new_block);
   int32_t *new_step = pccl_array(r->steps.len, sizeof *new_step);

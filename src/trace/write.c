@@ -184,5 +184,5 @@ polyccl_result polyccl_trace_write(const polyccl_trace *trace, FILE *to) {
   if (no_memory) {
     return pccl_no_memory("a trace's text");
   }
-  return w.failed || fflush(to) != 0 ? pccl_fail_errno("writing a trace") : POLYCCL_SUCCESS;
+  return w.failed || fflush(to) != 0 ? pccl_fail_errno("cannot write the trace") : POLYCCL_SUCCESS;
 }

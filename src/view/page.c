@@ -268,7 +268,7 @@ polyccl_result pccl_page_write(const char *title, const pccl_fact *facts, size_t
   for (size_t i = 0; i < trace_count; i++) {
     if (traces[i]->records > MAX_RECORDS) {
       return pccl_fail(POLYCCL_ERROR_LIMIT,
-                       "%zu boxes are more than a page can hold (%d): take a smaller size or fewer micro-batches",
+                       "%zu boxes are more than a page can hold (%d); take a smaller size or fewer micro-batches",
                        traces[i]->records, MAX_RECORDS);
     }
   }
@@ -279,7 +279,7 @@ polyccl_result pccl_page_write(const char *title, const pccl_fact *facts, size_t
   }
   bool no_memory = data.failed || out.failed;
   if (result == POLYCCL_SUCCESS && !no_memory && (fwrite(out.data, 1, out.len, to) != out.len || fflush(to) != 0)) {
-    result = pccl_fail_errno("writing a page");
+    result = pccl_fail_errno("cannot write the page");
   }
   pccl_text_free(&data);
   pccl_text_free(&out);

@@ -232,7 +232,7 @@ static polyccl_result measure_drawing(drawing *d) {
   }
   if (rows > MAX_ROWS || boxes > MAX_BOXES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%zu thread blocks with %zu steps are more than a picture can show (%d and %d): choose a rank "
+                     "%zu thread blocks with %zu steps are more than a picture can show (%d and %d); choose a rank "
                      "(--rank R) or a chunk (--chunk N), or a page over a topology",
                      rows, boxes, MAX_ROWS, MAX_BOXES);
   }
@@ -274,7 +274,7 @@ static polyccl_result draw_plan(drawing *d) {
 
 polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int rank) {
   if (rank >= plan->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, not %d", plan->ranks - 1, rank);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, so it has no rank %d", plan->ranks - 1, rank);
   }
   drawing d = {.svg = svg, .plan = plan, .rank = rank, .row_y = pccl_array(plan->tbs, sizeof(double))};
   if (d.row_y == NULL) {

@@ -133,7 +133,7 @@ static polyccl_result prepare_tracer(tracer *t) {
   pccl_collective_shape(&t->spec, &input, &output);
   int larger = input > output ? input : output;
   if (t->chunk < 0 || t->chunk >= larger) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has chunks 0 to %d, not %d", larger - 1, t->chunk);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has chunks 0 to %d, so it has no chunk %d", larger - 1, t->chunk);
   }
   t->user_cells = pccl_collective_cells(&t->spec);
   size_t cells = 0, messages = 0;

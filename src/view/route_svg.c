@@ -133,8 +133,8 @@ static void draw_key(const drawing *d, double y) {
 static polyccl_result draw_route(drawing *d, int chunk) {
   size_t stops = d->route.stops.len;
   if (stops > MAX_STOPS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "the way of chunk %d has %zu stops, more than a picture can show (%d)", chunk,
-                     stops, MAX_STOPS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the route of chunk %d has %zu stops, more than a picture can show (%d)",
+                     chunk, stops, MAX_STOPS);
   }
   size_t slots = (size_t)d->plan->ranks * (size_t)d->route.columns;
   int32_t *used = pccl_zeroed(slots, sizeof *used);

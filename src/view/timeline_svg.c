@@ -260,7 +260,7 @@ static polyccl_result draw_timeline(drawing *d, link_load *loads, size_t busy) {
   }
   if (blocks > MAX_BLOCKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%zu thread blocks are more than a picture can show (%d): choose a rank "
+                     "%zu thread blocks are more than a picture can show (%d); choose a rank "
                      "(--rank R) or write a page",
                      blocks, MAX_BLOCKS);
   }
