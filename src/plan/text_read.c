@@ -5,14 +5,14 @@
 #include <polyccl/program.h>
 
 #include "base/error.h"
+#include "plan/builder.h"
 #include "plan/formats.h"
-#include "plan/parts.h"
 #include "plan/plan.h"
 #include "plan/scan.h"
 
 typedef struct reader {
   pccl_scan scan;
-  pccl_parts parts;
+  pccl_plan_builder builder;
   polyccl_plan head; /* the header's fields */
   unsigned seen;     /* bit set of header lines */
   PCCL_VEC(int32_t) post_line;
@@ -151,12 +151,12 @@ static polyccl_result read_file_line(reader *r) {
   int32_t number;
   char *path;
   PCCL_TRY(read_int(r, "a file's number", 0, INT32_MAX, &number));
-  if ((size_t)number != r->parts.file.len) {
+  if ((size_t)number != r->builder.file.len) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(&r->scan),
-                        "files are numbered in order: expected file %zu, found file %d", r->parts.file.len, number);
+                        "files are numbered in order: expected file %zu, found file %d", r->builder.file.len, number);
   }
   PCCL_TRY(pccl_scan_string(&r->scan, "a path in quotes", &path));
-  if (!pccl_vec_push(&r->parts.file, path)) {
+  if (!pccl_vec_push(&r->builder.file, path)) {
     free(path);
     return pccl_no_memory("a plan");
   }
@@ -167,13 +167,13 @@ static polyccl_result read_absent(reader *r) {
   polyccl_leaf leaf;
   PCCL_TRY(read_int(r, "a rank", 0, POLYCCL_MAX_RANKS - 1, &leaf.rank));
   PCCL_TRY(read_int(r, "an input chunk", 0, POLYCCL_MAX_CHUNKS - 1, &leaf.chunk));
-  return pccl_vec_push(&r->parts.absent, leaf) && pccl_vec_push(&r->absent_line, r->scan.line)
+  return pccl_vec_push(&r->builder.absent, leaf) && pccl_vec_push(&r->absent_line, r->scan.line)
              ? POLYCCL_SUCCESS
              : pccl_no_memory("a plan");
 }
 
 static polyccl_result read_post(reader *r) {
-  polyccl_post post = {.leaf = (int32_t)r->parts.leaf.len};
+  polyccl_post post = {.leaf = (int32_t)r->builder.leaf.len};
   PCCL_TRY(read_int(r, "a rank", 0, POLYCCL_MAX_RANKS - 1, &post.rank));
   PCCL_TRY(read_int(r, "an output chunk", 0, POLYCCL_MAX_CHUNKS - 1, &post.chunk));
   if (!pccl_scan_accept(&r->scan, "=")) {
@@ -183,13 +183,13 @@ static polyccl_result read_post(reader *r) {
     polyccl_leaf leaf;
     PCCL_TRY(pccl_scan_pair(&r->scan, "a contribution such as 0.1 (rank 0, input chunk 1)", '.', POLYCCL_MAX_RANKS - 1,
                             POLYCCL_MAX_CHUNKS - 1, &leaf.rank, &leaf.chunk));
-    if (!pccl_vec_push(&r->parts.leaf, leaf)) {
+    if (!pccl_vec_push(&r->builder.leaf, leaf)) {
       return pccl_no_memory("a plan");
     }
     post.leaves++;
   } while (!pccl_scan_at_end(&r->scan));
-  return pccl_vec_push(&r->parts.post, post) && pccl_vec_push(&r->post_line, r->scan.line) ? POLYCCL_SUCCESS
-                                                                                           : pccl_no_memory("a plan");
+  return pccl_vec_push(&r->builder.post, post) && pccl_vec_push(&r->post_line, r->scan.line) ? POLYCCL_SUCCESS
+                                                                                             : pccl_no_memory("a plan");
 }
 
 static polyccl_result read_head_line(reader *r, pccl_scan *start) {
@@ -231,8 +231,8 @@ static polyccl_result check_head(reader *r) {
   if (has_line(r, "peer") != (r->head.collective == POLYCCL_SENDRECV)) {
     return fail_at_line(r, r->scan.line, "\"peer\" belongs to sendrecv, and only to it");
   }
-  if (!custom && r->parts.post.len + r->parts.absent.len > 0) {
-    return fail_at_line(r, r->parts.post.len > 0 ? r->post_line.data[0] : r->absent_line.data[0],
+  if (!custom && r->builder.post.len + r->builder.absent.len > 0) {
+    return fail_at_line(r, r->builder.post.len > 0 ? r->post_line.data[0] : r->absent_line.data[0],
                         "\"post\" and \"absent\" are for custom collectives only");
   }
   if (r->head.chunks_out == 0) {
@@ -244,19 +244,19 @@ static polyccl_result check_head(reader *r) {
 
 static polyccl_result check_leaves(reader *r) {
   const polyccl_plan *head = &r->head;
-  for (size_t i = 0; i < r->parts.absent.len; i++) {
-    polyccl_leaf leaf = r->parts.absent.data[i];
+  for (size_t i = 0; i < r->builder.absent.len; i++) {
+    polyccl_leaf leaf = r->builder.absent.data[i];
     if (leaf.rank >= head->ranks || leaf.chunk >= head->chunks) {
       return fail_at_line(r, r->absent_line.data[i], "no such rank or input chunk");
     }
   }
-  for (size_t i = 0; i < r->parts.post.len; i++) {
-    const polyccl_post *post = &r->parts.post.data[i];
+  for (size_t i = 0; i < r->builder.post.len; i++) {
+    const polyccl_post *post = &r->builder.post.data[i];
     if (post->rank >= head->ranks || post->chunk >= head->chunks_out) {
       return fail_at_line(r, r->post_line.data[i], "no such rank or output chunk");
     }
     for (int32_t k = post->leaf; k < post->leaf + post->leaves; k++) {
-      polyccl_leaf leaf = r->parts.leaf.data[k];
+      polyccl_leaf leaf = r->builder.leaf.data[k];
       if (leaf.rank >= head->ranks || leaf.chunk >= head->chunks) {
         return fail_at_line(r, r->post_line.data[i], "a contribution of no such rank or input chunk");
       }
@@ -270,13 +270,13 @@ static polyccl_result check_leaves(reader *r) {
 static polyccl_result read_rank(reader *r) {
   int32_t number;
   polyccl_plan_rank rank = {0};
-  if (r->parts.rank.len == 0) {
+  if (r->builder.rank.len == 0) {
     PCCL_TRY(check_head(r));
     PCCL_TRY(check_leaves(r));
   }
   pccl_scan start = r->scan;
   PCCL_TRY(read_int(r, "a rank", 0, POLYCCL_MAX_RANKS - 1, &number));
-  if (number >= r->head.ranks || (size_t)number != r->parts.rank.len) {
+  if (number >= r->head.ranks || (size_t)number != r->builder.rank.len) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(&start), "ranks stand in order, 0 to %d: rank %d %s",
                         r->head.ranks - 1, number, number >= r->head.ranks ? "is too many" : "is out of turn");
   }
@@ -285,7 +285,7 @@ static polyccl_result read_rank(reader *r) {
   }
   PCCL_TRY(read_int(r, "the number of scratch chunks", 0, POLYCCL_MAX_CHUNKS, &rank.scratch));
   polyccl_plan_shape(&r->head, number, &rank.input, &rank.output);
-  return pccl_vec_push(&r->parts.rank, rank) ? POLYCCL_SUCCESS : pccl_no_memory("a plan");
+  return pccl_vec_push(&r->builder.rank, rank) ? POLYCCL_SUCCESS : pccl_no_memory("a plan");
 }
 
 static polyccl_result read_place(reader *r, uint8_t *buffer, int32_t *offset) {
@@ -302,7 +302,7 @@ static polyccl_result read_place(reader *r, uint8_t *buffer, int32_t *offset) {
 /* "from PEER.CHANNEL" or "to PEER.CHANNEL". */
 static polyccl_result read_connection(reader *r, bool receives, int32_t *index) {
   int32_t peer, channel;
-  int32_t self = (int32_t)r->parts.rank.len - 1;
+  int32_t self = (int32_t)r->builder.rank.len - 1;
   if (!pccl_scan_accept(&r->scan, receives ? "from" : "to")) {
     return pccl_scan_expected(&r->scan, receives ? "\"from\" and the sender" : "\"to\" and the receiver");
   }
@@ -311,13 +311,13 @@ static polyccl_result read_connection(reader *r, bool receives, int32_t *index) 
   int32_t src = receives ? peer : self, dst = receives ? self : peer;
   int32_t *last = receives ? &r->last_recv : &r->last_send;
   if (*last >= 0) {
-    const polyccl_connection *used = &r->parts.connection.data[*last];
+    const polyccl_connection *used = &r->builder.connection.data[*last];
     if (used->src == src && used->dst == dst && used->channel == channel) {
       *index = *last;
       return POLYCCL_SUCCESS;
     }
   }
-  PCCL_TRY(pccl_parts_connection(&r->parts, src, dst, channel, index));
+  PCCL_TRY(pccl_plan_builder_connection(&r->builder, src, dst, channel, index));
   *last = *index;
   return POLYCCL_SUCCESS;
 }
@@ -329,7 +329,7 @@ static polyccl_result read_waits(reader *r) {
   do {
     int32_t tb, step;
     PCCL_TRY(pccl_scan_pair(&r->scan, "a thread block and a step such as 1.3", '.', INT32_MAX, INT32_MAX, &tb, &step));
-    PCCL_TRY(pccl_parts_wait(&r->parts, tb, step));
+    PCCL_TRY(pccl_plan_builder_add_wait(&r->builder, tb, step));
   } while (!pccl_scan_at_end(&r->scan) && *r->scan.at >= '0' && *r->scan.at <= '9');
   return POLYCCL_SUCCESS;
 }
@@ -342,10 +342,10 @@ static polyccl_result read_step_place(reader *r, polyccl_step *step) {
   pccl_scan start = r->scan;
   PCCL_TRY(
       pccl_scan_pair(&r->scan, "a file's number and a line such as 0:12", ':', INT32_MAX, INT32_MAX, &file, &line));
-  if ((size_t)file >= r->parts.file.len) {
+  if ((size_t)file >= r->builder.file.len) {
     return pccl_scan_expected(&start, "a file that the header names");
   }
-  return pccl_parts_location(&r->parts, file, line, &step->location);
+  return pccl_plan_builder_location(&r->builder, file, line, &step->location);
 }
 
 static const pccl_op_traits *find_op(pccl_word word, uint8_t *op) {
@@ -364,11 +364,11 @@ static polyccl_result read_step(reader *r, pccl_word word, pccl_scan *start) {
   if (uses == NULL) {
     return pccl_scan_expected(start, "a step's op, \"tb\" or \"rank\"");
   }
-  if (r->parts.tb.len == 0 || r->parts.tb.data[r->parts.tb.len - 1].rank != (int32_t)r->parts.rank.len - 1) {
+  if (r->builder.tb.len == 0 || r->builder.tb.data[r->builder.tb.len - 1].rank != (int32_t)r->builder.rank.len - 1) {
     return pccl_scan_expected(start, "\"tb\" before the rank's first step");
   }
   polyccl_step *step;
-  PCCL_TRY(pccl_parts_step(&r->parts, &step));
+  PCCL_TRY(pccl_plan_builder_add_step(&r->builder, &step));
   step->op = op;
   if (uses->reads_src) {
     PCCL_TRY(read_place(r, &step->src_buf, &step->src));
@@ -394,7 +394,7 @@ static polyccl_result read_step(reader *r, pccl_word word, pccl_scan *start) {
 
 static polyccl_result read_line(reader *r) {
   pccl_scan start = r->scan;
-  if (r->parts.rank.len == 0) {
+  if (r->builder.rank.len == 0) {
     if (pccl_scan_accept(&r->scan, "rank")) {
       return read_rank(r);
     }
@@ -403,7 +403,7 @@ static polyccl_result read_line(reader *r) {
   pccl_word word = pccl_scan_word(&r->scan);
   if (pccl_word_is(word, "tb")) {
     r->last_recv = r->last_send = -1;
-    return pccl_parts_tb(&r->parts, (int32_t)r->parts.rank.len - 1);
+    return pccl_plan_builder_add_tb(&r->builder, (int32_t)r->builder.rank.len - 1);
   }
   if (pccl_word_is(word, "rank")) {
     return read_rank(r);
@@ -422,12 +422,12 @@ static polyccl_result read_all(reader *r) {
     PCCL_TRY(read_line(r));
     PCCL_TRY(pccl_scan_end(&r->scan));
   }
-  if (r->parts.rank.len == 0) {
+  if (r->builder.rank.len == 0) {
     PCCL_TRY(check_head(r));
   }
-  if (r->parts.rank.len < (size_t)r->head.ranks) {
+  if (r->builder.rank.len < (size_t)r->head.ranks) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(&r->scan), "the plan ends after %zu of %d ranks",
-                        r->parts.rank.len, r->head.ranks);
+                        r->builder.rank.len, r->head.ranks);
   }
   return POLYCCL_SUCCESS;
 }
@@ -439,7 +439,7 @@ static polyccl_result make_plan(reader *r, polyccl_plan **plan) {
   *made = r->head;
   made->rank = rank;
   r->head.name = NULL;
-  pccl_parts_finish(&r->parts, made);
+  pccl_plan_builder_finish(&r->builder, made);
   *plan = made;
   return POLYCCL_SUCCESS;
 }
@@ -453,6 +453,6 @@ polyccl_result pccl_text_plan_read(const char *name, const char *text, size_t le
   free(r.head.name);
   pccl_vec_free(&r.post_line);
   pccl_vec_free(&r.absent_line);
-  pccl_parts_free(&r.parts);
+  pccl_plan_builder_free(&r.builder);
   return result;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "plan/parts.h"
+#include "plan/builder.h"
 #include "plan/plan.h"
 
 /* Steps looked at to follow waits through nops. */
@@ -21,7 +21,7 @@
 typedef struct lowering {
   const pccl_xml_target *target;
   const polyccl_plan *plan;
-  pccl_parts parts;
+  pccl_plan_builder builder;
   int32_t *last;             /* [steps]: number in its thread block of the last step that it becomes; -1: none, a nop */
   int32_t *stamp;            /* [steps]: of the step for which a nop was last followed */
   int32_t *awaits;           /* [max thread blocks of a rank]: the step to wait for, or -1 */
@@ -75,7 +75,7 @@ static int32_t scratch_of(const lowering *l, const polyccl_thread_block *tb) {
 
 static polyccl_result add_part(lowering *l, const polyccl_step *from, polyccl_step_op op, polyccl_step *part) {
   polyccl_step *made;
-  PCCL_TRY(pccl_parts_step(&l->parts, &made));
+  PCCL_TRY(pccl_plan_builder_add_step(&l->builder, &made));
   part->op = (uint8_t)op;
   part->count = from->count;
   part->location = from->location;
@@ -190,8 +190,8 @@ static polyccl_result add_waits(lowering *l, const polyccl_plan_rank *rank, cons
     int32_t t = l->touched.data[i];
     if (result == POLYCCL_SUCCESS) {
       l->waits += t != own;
-      result =
-          l->waits <= l->target->elements ? pccl_parts_wait(&l->parts, t, l->awaits[t]) : too_many_waits(l, tb->rank);
+      result = l->waits <= l->target->elements ? pccl_plan_builder_add_wait(&l->builder, t, l->awaits[t])
+                                               : too_many_waits(l, tb->rank);
     }
     l->awaits[t] = -1;
   }
@@ -231,13 +231,13 @@ static polyccl_result add_rank(lowering *l, int32_t r) {
     if (scratch > INT32_MAX - made.scratch) {
       return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d: scratch of more than %d chunks", r, INT32_MAX);
     }
-    PCCL_TRY(pccl_parts_tb(&l->parts, r));
+    PCCL_TRY(pccl_plan_builder_add_tb(&l->builder, r));
     for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
       PCCL_TRY(add_step(l, rank, tb, s, made.scratch));
     }
     made.scratch += scratch;
   }
-  return pccl_vec_push(&l->parts.rank, made) ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
+  return pccl_vec_push(&l->builder.rank, made) ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
 }
 
 /* Waits are followed by index: they must exist, and the steps of a rank stand in the order of its thread blocks. */
@@ -323,7 +323,7 @@ static polyccl_result build(lowering *l, polyccl_plan *made) {
   made->min_bytes = plan->min_bytes;
   made->max_bytes = plan->max_bytes;
   made->redops = plan->redops;
-  pccl_parts_finish(&l->parts, made);
+  pccl_plan_builder_finish(&l->builder, made);
   return copy_rest(plan, made);
 }
 
@@ -349,7 +349,7 @@ polyccl_result pccl_xml_lower(const pccl_xml_target *target, const polyccl_plan 
   if (result == POLYCCL_SUCCESS) {
     result = prove(target, made);
   }
-  pccl_parts_free(&l.parts);
+  pccl_plan_builder_free(&l.builder);
   free(l.last);
   free(l.stamp);
   free(l.awaits);

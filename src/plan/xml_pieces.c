@@ -4,7 +4,7 @@
 #include "plan/xml_pieces.h"
 
 #include "base/error.h"
-#include "plan/parts.h"
+#include "plan/builder.h"
 #include "plan/plan.h"
 
 #define PCCL_XML_MAX_PIECES ((size_t)1 << 23)
@@ -26,12 +26,12 @@ static int32_t max_count(const polyccl_plan *plan, size_t *pieces) {
   return largest;
 }
 
-static polyccl_result cut_step(pccl_parts *parts, const polyccl_plan *plan, const polyccl_step *step, int32_t max,
-                               const int32_t *last, const polyccl_plan_rank *rank) {
+static polyccl_result cut_step(pccl_plan_builder *builder, const polyccl_plan *plan, const polyccl_step *step,
+                               int32_t max, const int32_t *last, const polyccl_plan_rank *rank) {
   int32_t left = step->count;
   for (int32_t piece = 0; piece < pieces_of(step, max); piece++) {
     polyccl_step *made;
-    PCCL_TRY(pccl_parts_step(parts, &made));
+    PCCL_TRY(pccl_plan_builder_add_step(builder, &made));
     int32_t wait = made->wait, done = step->count - left;
     *made = *step;
     made->src += pccl_ops[step->op].reads_src ? done : 0;
@@ -44,13 +44,13 @@ static polyccl_result cut_step(pccl_parts *parts, const polyccl_plan *plan, cons
     left -= made->count;
     for (int32_t w = step->wait; piece == 0 && w < step->wait + step->waits; w++) {
       const polyccl_wait *on = &plan->wait[w];
-      PCCL_TRY(pccl_parts_wait(parts, on->tb, last[plan->tb[rank->tb + on->tb].step + on->step]));
+      PCCL_TRY(pccl_plan_builder_add_wait(builder, on->tb, last[plan->tb[rank->tb + on->tb].step + on->step]));
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result cut_plan(const polyccl_plan *plan, int32_t max, int32_t *last, pccl_parts *parts) {
+static polyccl_result cut_plan(const polyccl_plan *plan, int32_t max, int32_t *last, pccl_plan_builder *builder) {
   for (size_t t = 0; t < plan->tbs; t++) {
     int32_t next = 0;
     for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
@@ -60,30 +60,30 @@ static polyccl_result cut_plan(const polyccl_plan *plan, int32_t max, int32_t *l
   }
   for (int32_t r = 0; r < plan->ranks; r++) {
     const polyccl_plan_rank *rank = &plan->rank[r];
-    if (!pccl_vec_push(&parts->rank, *rank)) {
+    if (!pccl_vec_push(&builder->rank, *rank)) {
       return pccl_no_memory("writing a plan");
     }
     for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
-      PCCL_TRY(pccl_parts_tb(parts, r));
+      PCCL_TRY(pccl_plan_builder_add_tb(builder, r));
       for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-        PCCL_TRY(cut_step(parts, plan, &plan->step[s], max, last, rank));
+        PCCL_TRY(cut_step(builder, plan, &plan->step[s], max, last, rank));
       }
     }
   }
   for (size_t c = 0; c < plan->connections; c++) {
     const polyccl_connection *from = &plan->connection[c];
     int32_t index;
-    PCCL_TRY(pccl_parts_connection(parts, from->src, from->dst, from->channel, &index));
+    PCCL_TRY(pccl_plan_builder_connection(builder, from->src, from->dst, from->channel, &index));
   }
   return POLYCCL_SUCCESS;
 }
 
 /* The slots that the plan needs where at most `max` chunks go in a message. */
 static polyccl_result depth_with(const polyccl_plan *plan, int32_t max, int32_t *last, int32_t *depth) {
-  pccl_parts parts = {0};
+  pccl_plan_builder builder = {0};
   polyccl_plan *cut;
   PCCL_TRY(polyccl_plan_create(plan->ranks, &cut));
-  polyccl_result result = cut_plan(plan, max, last, &parts);
+  polyccl_result result = cut_plan(plan, max, last, &builder);
   if (result == POLYCCL_SUCCESS) {
     cut->collective = plan->collective;
     cut->chunks = plan->chunks;
@@ -91,10 +91,10 @@ static polyccl_result depth_with(const polyccl_plan *plan, int32_t max, int32_t 
     cut->inplace = plan->inplace;
     cut->root = plan->root;
     cut->peer = plan->peer;
-    pccl_parts_finish(&parts, cut);
+    pccl_plan_builder_finish(&builder, cut);
     result = pccl_plan_min_depth(cut, depth);
   }
-  pccl_parts_free(&parts);
+  pccl_plan_builder_free(&builder);
   polyccl_plan_destroy(cut);
   return result;
 }
