@@ -2,17 +2,17 @@
 
 #include "base/error.h"
 
-static polyccl_result no_memory(void) { return pccl_no_memory("a plan"); }
+static polyccl_result fail_no_memory(void) { return pccl_no_memory("a plan"); }
 
 polyccl_result pccl_plan_builder_add_tb(pccl_plan_builder *builder, int32_t rank) {
   polyccl_thread_block tb = {.rank = rank, .step = (int32_t)builder->step.len};
-  return pccl_vec_push(&builder->tb, tb) ? POLYCCL_SUCCESS : no_memory();
+  return pccl_vec_push(&builder->tb, tb) ? POLYCCL_SUCCESS : fail_no_memory();
 }
 
 polyccl_result pccl_plan_builder_add_step(pccl_plan_builder *builder, polyccl_step **step) {
   polyccl_step empty = {.recv = -1, .send = -1, .location = -1, .wait = (int32_t)builder->wait.len};
   if (!pccl_vec_push(&builder->step, empty)) {
-    return no_memory();
+    return fail_no_memory();
   }
   builder->tb.data[builder->tb.len - 1].steps++;
   *step = &builder->step.data[builder->step.len - 1];
@@ -21,7 +21,7 @@ polyccl_result pccl_plan_builder_add_step(pccl_plan_builder *builder, polyccl_st
 
 polyccl_result pccl_plan_builder_add_wait(pccl_plan_builder *builder, int32_t tb, int32_t step) {
   if (!pccl_vec_push(&builder->wait, (polyccl_wait){tb, step})) {
-    return no_memory();
+    return fail_no_memory();
   }
   builder->step.data[builder->step.len - 1].waits++;
   return POLYCCL_SUCCESS;
@@ -34,7 +34,7 @@ polyccl_result pccl_plan_builder_connection(pccl_plan_builder *builder, int32_t 
   bool is_new;
   uint64_t *place = pccl_map_put(&builder->connections, key, builder->connection.len, &is_new);
   if (place == NULL || (is_new && !pccl_vec_push(&builder->connection, (polyccl_connection){src, dst, channel}))) {
-    return no_memory();
+    return fail_no_memory();
   }
   *index = (int32_t)*place;
   return POLYCCL_SUCCESS;
@@ -45,7 +45,7 @@ polyccl_result pccl_plan_builder_location(pccl_plan_builder *builder, int32_t fi
   bool is_new;
   uint64_t *place = pccl_map_put(&builder->locations, key, builder->location.len, &is_new);
   if (place == NULL || (is_new && !pccl_vec_push(&builder->location, (pccl_plan_location){file, line}))) {
-    return no_memory();
+    return fail_no_memory();
   }
   *index = (int32_t)*place;
   return POLYCCL_SUCCESS;

@@ -32,6 +32,11 @@ typedef struct pccl_flag_word {
 
 extern const pccl_flag_word pccl_step_flags[];
 
+/* True if [first, first + count) are indices of an array of `length` elements. */
+static inline bool pccl_range_fits(int32_t first, int32_t count, size_t length) {
+  return first >= 0 && count >= 0 && (size_t)first + (size_t)count <= length;
+}
+
 /* INVALID when an index of one array into another, or a number that must not be negative, is out of range: what every
  * user of a plan that was not made here relies on before it looks further. */
 polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);

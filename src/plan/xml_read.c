@@ -21,11 +21,13 @@ typedef struct xml_reader {
   int32_t *new_step; /* [xml steps]: number in its thread block, -1: folded away */
 } xml_reader;
 
-static polyccl_location at_line(const xml_reader *r, int32_t line) { return (polyccl_location){r->xml->file, line}; }
+static polyccl_location xml_location(const xml_reader *r, int32_t line) {
+  return (polyccl_location){r->xml->file, line};
+}
 
 /* ---- shape ---- */
 
-static void most_chunks(const pccl_xml *xml, int32_t *input, int32_t *output) {
+static void find_max_chunks(const pccl_xml *xml, int32_t *input, int32_t *output) {
   *input = *output = 0;
   for (size_t i = 0; i < xml->gpu.len; i++) {
     *input = xml->gpu.data[i].inputs > *input ? xml->gpu.data[i].inputs : *input;
@@ -46,7 +48,7 @@ static bool declares_both(const pccl_xml *xml) {
 /* A plan that says nothing of its place, or that it fits both: in place if one of the buffers is never declared. A
  * custom plan that claims to be in place and uses two buffers (the public tools write such) is not: what one memory
  * would mean is not defined for it. */
-static bool is_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
+static bool decide_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   bool in = xml->inplace == 1, out = xml->out_of_place == 1;
   if (in && xml->collective == POLYCCL_CUSTOM && declares_both(xml)) {
     return false;
@@ -60,20 +62,21 @@ static bool is_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   return xml->collective != POLYCCL_SENDRECV && (input == 0) != (output == 0);
 }
 
-static polyccl_result set_shape(xml_reader *r) {
+static polyccl_result set_plan_shape(xml_reader *r) {
   const pccl_xml *xml = r->xml;
   polyccl_plan *head = &r->head;
   int32_t input, output;
-  most_chunks(xml, &input, &output);
+  find_max_chunks(xml, &input, &output);
   int32_t chunks = xml->chunks_per_loop;
   if (chunks == PCCL_XML_ABSENT) {
     chunks = input > output ? input : output;
   }
   if (chunks < 1) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, xml->line), "neither nchunksperloop nor chunks are given");
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
+                        "neither nchunksperloop nor chunks are given");
   }
   head->chunks = head->chunks_out = 1;
-  head->inplace = is_inplace(xml, input, output);
+  head->inplace = decide_inplace(xml, input, output);
   pccl_collective_spec spec = pccl_plan_spec(head);
   polyccl_result result = pccl_collective_validate(&spec);
   if (result != POLYCCL_SUCCESS) {
@@ -87,7 +90,7 @@ static polyccl_result set_shape(xml_reader *r) {
     blocks = 1; /* as executors count for these; else the file counts the larger buffer */
   }
   if (chunks % blocks != 0) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, xml->line),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
                         "nchunksperloop=\"%d\" is not a multiple of the %d blocks of %s on %d ranks", chunks, blocks,
                         polyccl_collective_name(head->collective), head->ranks);
   }
@@ -107,7 +110,7 @@ static polyccl_result check_gpu_shape(xml_reader *r, const pccl_xml_gpu *gpu, po
   int32_t larger = rank->input > rank->output ? rank->input : rank->output;
   int32_t input = r->head.inplace ? larger : rank->input, output = r->head.inplace ? larger : rank->output;
   if (gpu->inputs > input || gpu->outputs > output) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, gpu->line),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, gpu->line),
                         "i_chunks=\"%d\" o_chunks=\"%d\" is more than the %d and %d chunks that %s with "
                         "nchunksperloop=\"%d\" has",
                         gpu->inputs, gpu->outputs, rank->input, rank->output,
@@ -116,13 +119,13 @@ static polyccl_result check_gpu_shape(xml_reader *r, const pccl_xml_gpu *gpu, po
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result set_head(xml_reader *r) {
+static polyccl_result set_plan_head(xml_reader *r) {
   const pccl_xml *xml = r->xml;
   polyccl_plan *head = &r->head;
   int32_t ranks = xml->ranks == PCCL_XML_ABSENT ? (int32_t)xml->gpu.len : xml->ranks;
   if (xml->gpu.len == 0 || (size_t)ranks != xml->gpu.len) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, xml->line), "the file has %zu <gpu> elements, ngpus=\"%d\"",
-                        xml->gpu.len, ranks);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
+                        "the file has %zu <gpu> elements, ngpus=\"%d\"", xml->gpu.len, ranks);
   }
   *head = (polyccl_plan){.ranks = ranks,
                          .collective = xml->collective,
@@ -132,7 +135,7 @@ static polyccl_result set_head(xml_reader *r) {
                          .min_bytes = xml->min_bytes,
                          .redops = xml->redops};
   head->max_bytes = xml->max_bytes < INT64_MAX ? xml->max_bytes : 0;
-  return set_shape(r);
+  return set_plan_shape(r);
 }
 
 /* ---- ids to indices ---- */
@@ -144,7 +147,7 @@ static polyccl_result index_gpus(xml_reader *r) {
     const pccl_xml_gpu *gpu = &xml->gpu.data[i];
     if (gpu->id >= r->head.ranks || r->gpu_of[gpu->id] >= 0) {
       return pccl_fail_at(
-          POLYCCL_ERROR_INVALID, at_line(r, gpu->line),
+          POLYCCL_ERROR_INVALID, xml_location(r, gpu->line),
           gpu->id >= r->head.ranks ? "gpu id %d is out of range (0 to %d)" : "a second gpu with id %d (of 0 to %d)",
           gpu->id, r->head.ranks - 1);
     }
@@ -153,13 +156,13 @@ static polyccl_result index_gpus(xml_reader *r) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_peer(const xml_reader *r, const pccl_xml_tb *tb, int32_t rank, int32_t peer) {
+static polyccl_result check_tb_peer(const xml_reader *r, const pccl_xml_tb *tb, int32_t rank, int32_t peer) {
   if (peer >= r->head.ranks) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, tb->line), "peer %d is out of range (0 to %d)", peer,
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line), "peer %d is out of range (0 to %d)", peer,
                         r->head.ranks - 1);
   }
   if (peer == rank) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, tb->line), "rank %d has a connection to itself", rank);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line), "rank %d has a connection to itself", rank);
   }
   return POLYCCL_SUCCESS;
 }
@@ -170,20 +173,20 @@ static polyccl_result index_tbs(xml_reader *r, const pccl_xml_gpu *gpu) {
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
     const pccl_xml_tb *tb = &r->xml->tb.data[t];
     if (tb->id >= gpu->tbs || by_id[tb->id] >= 0) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, tb->line),
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line),
                           tb->id >= gpu->tbs ? "thread block id %d: ids must be 0 to %d without a gap"
                                              : "a second thread block with id %d (of 0 to %d)",
                           tb->id, gpu->tbs - 1);
     }
     by_id[tb->id] = t;
-    PCCL_TRY(check_peer(r, tb, gpu->id, tb->send));
-    PCCL_TRY(check_peer(r, tb, gpu->id, tb->recv));
+    PCCL_TRY(check_tb_peer(r, tb, gpu->id, tb->send));
+    PCCL_TRY(check_tb_peer(r, tb, gpu->id, tb->recv));
   }
   return POLYCCL_SUCCESS;
 }
 
 /* The step that `step` of `gpu` waits for: its index in the file; NULL-like -1 when it does not exist. */
-static int32_t awaited_step(const xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
+static int32_t find_awaited_step(const xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
   if (step->dep_tb >= gpu->tbs) {
     return -1;
   }
@@ -191,7 +194,7 @@ static int32_t awaited_step(const xml_reader *r, const pccl_xml_gpu *gpu, const 
   return step->dep_step < tb->steps ? tb->step + step->dep_step : -1;
 }
 
-static polyccl_result mark_awaited(xml_reader *r, const pccl_xml_gpu *gpu) {
+static polyccl_result mark_awaited_steps(xml_reader *r, const pccl_xml_gpu *gpu) {
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
     const pccl_xml_tb *tb = &r->xml->tb.data[t];
     for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
@@ -199,9 +202,9 @@ static polyccl_result mark_awaited(xml_reader *r, const pccl_xml_gpu *gpu) {
       if (step->dep_tb < 0) {
         continue;
       }
-      int32_t other = awaited_step(r, gpu, step);
+      int32_t other = find_awaited_step(r, gpu, step);
       if (other < 0) {
-        return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, step->line),
+        return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, step->line),
                             "depid=\"%d\" deps=\"%d\": rank %d has no such step", step->dep_tb, step->dep_step,
                             gpu->id);
       }
@@ -212,7 +215,7 @@ static polyccl_result mark_awaited(xml_reader *r, const pccl_xml_gpu *gpu) {
 }
 
 /* Numbers the steps that stay: all but nops for which nobody waits and that another step follows. */
-static void number_steps(xml_reader *r, const pccl_xml_tb *tb) {
+static void number_kept_steps(xml_reader *r, const pccl_xml_tb *tb) {
   int32_t number = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
     bool folds = r->xml->step.data[s].op == POLYCCL_STEP_NOP && !r->awaited[s] && s + 1 < tb->step + tb->steps;
@@ -222,14 +225,15 @@ static void number_steps(xml_reader *r, const pccl_xml_tb *tb) {
 
 /* ---- steps ---- */
 
-static polyccl_result add_wait(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
+static polyccl_result add_xml_wait(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
   if (step->dep_tb < 0) {
     return POLYCCL_SUCCESS;
   }
-  return pccl_plan_builder_add_wait(&r->builder, step->dep_tb, r->new_step[awaited_step(r, gpu, step)]);
+  return pccl_plan_builder_add_wait(&r->builder, step->dep_tb, r->new_step[find_awaited_step(r, gpu, step)]);
 }
 
-static polyccl_result add_step(xml_reader *r, const pccl_xml_tb *tb, const pccl_xml_step *from, polyccl_step **made) {
+static polyccl_result add_xml_step(xml_reader *r, const pccl_xml_tb *tb, const pccl_xml_step *from,
+                                   polyccl_step **made) {
   int32_t rank = r->xml->gpu.data[tb->gpu].id;
   int32_t channel = tb->channel < 0 ? 0 : tb->channel;
   polyccl_step *step;
@@ -251,7 +255,7 @@ static polyccl_result add_step(xml_reader *r, const pccl_xml_tb *tb, const pccl_
   return pccl_plan_builder_location(&r->builder, 0, from->line, &step->location);
 }
 
-static polyccl_result add_tb(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_tb *tb, int32_t last_copy) {
+static polyccl_result add_xml_tb(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_tb *tb, int32_t last_copy) {
   int32_t folded = tb->step; /* the first step whose wait is still to be added */
   PCCL_TRY(pccl_plan_builder_add_tb(&r->builder, gpu->id));
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
@@ -259,12 +263,12 @@ static polyccl_result add_tb(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_
       continue;
     }
     polyccl_step *step;
-    PCCL_TRY(add_step(r, tb, &r->xml->step.data[s], &step));
+    PCCL_TRY(add_xml_step(r, tb, &r->xml->step.data[s], &step));
     if (r->new_step[s] == 0 && last_copy >= 0) {
       PCCL_TRY(pccl_plan_builder_add_wait(&r->builder, gpu->tbs, last_copy));
     }
     for (; folded <= s; folded++) {
-      PCCL_TRY(add_wait(r, gpu, &r->xml->step.data[folded]));
+      PCCL_TRY(add_xml_wait(r, gpu, &r->xml->step.data[folded]));
     }
   }
   return POLYCCL_SUCCESS;
@@ -272,7 +276,7 @@ static polyccl_result add_tb(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_
 
 /* The <copy> elements of a rank as one thread block of copy steps, adjoining ones as one; its first steps elsewhere
  * wait for the last. In place most are copies of a chunk to itself, and vanish. */
-static polyccl_result list_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t *next, bool add, int32_t *last) {
+static polyccl_result add_xml_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t *next, bool add, int32_t *last) {
   pccl_collective_spec spec = pccl_plan_spec(&r->head);
   pccl_xml_copy run = {.gpu = -1};
   int32_t count = 0;
@@ -282,8 +286,8 @@ static polyccl_result list_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t
     polyccl_plan_rank shape;
     polyccl_plan_shape(&r->head, gpu->id, &shape.input, &shape.output);
     if (copy->input >= shape.input || copy->output >= shape.output) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(r, copy->line), "i_off=\"%d\" o_off=\"%d\" is out of range",
-                          copy->input, copy->output);
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, copy->line),
+                          "i_off=\"%d\" o_off=\"%d\" is out of range", copy->input, copy->output);
     }
     if (r->head.inplace && pccl_collective_cell(&spec, gpu->id, false, copy->input) ==
                                pccl_collective_cell(&spec, gpu->id, true, copy->output)) {
@@ -317,7 +321,7 @@ static polyccl_result list_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result add_rank(xml_reader *r, const pccl_xml_gpu *gpu, const size_t *copies) {
+static polyccl_result add_xml_rank(xml_reader *r, const pccl_xml_gpu *gpu, const size_t *copies) {
   polyccl_plan_rank rank = {0};
   int32_t last_copy;
   size_t next = copies[gpu - r->xml->gpu.data];
@@ -325,19 +329,19 @@ static polyccl_result add_rank(xml_reader *r, const pccl_xml_gpu *gpu, const siz
   if (!pccl_vec_push(&r->builder.rank, rank)) {
     return pccl_no_memory("a plan");
   }
-  PCCL_TRY(mark_awaited(r, gpu));
+  PCCL_TRY(mark_awaited_steps(r, gpu));
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
-    number_steps(r, &r->xml->tb.data[t]);
+    number_kept_steps(r, &r->xml->tb.data[t]);
   }
-  PCCL_TRY(list_copies(r, gpu, &next, false, &last_copy));
+  PCCL_TRY(add_xml_copies(r, gpu, &next, false, &last_copy));
   for (int32_t t = 0; t < gpu->tbs; t++) {
-    PCCL_TRY(add_tb(r, gpu, &r->xml->tb.data[r->tb_of[gpu->tb + t]], last_copy));
+    PCCL_TRY(add_xml_tb(r, gpu, &r->xml->tb.data[r->tb_of[gpu->tb + t]], last_copy));
   }
   next = copies[gpu - r->xml->gpu.data];
-  return list_copies(r, gpu, &next, true, &last_copy);
+  return add_xml_copies(r, gpu, &next, true, &last_copy);
 }
 
-static polyccl_result add_file(xml_reader *r) {
+static polyccl_result add_xml_file(xml_reader *r) {
   char *file = pccl_strdup(r->xml->file);
   if (file == NULL || !pccl_vec_push(&r->builder.file, file)) {
     free(file);
@@ -346,7 +350,7 @@ static polyccl_result add_file(xml_reader *r) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result add_ranks(xml_reader *r) {
+static polyccl_result add_xml_ranks(xml_reader *r) {
   const pccl_xml *xml = r->xml;
   size_t *copies = pccl_zeroed(xml->gpu.len, sizeof *copies); /* where each gpu's begin */
   if (copies == NULL) {
@@ -360,15 +364,15 @@ static polyccl_result add_ranks(xml_reader *r) {
   }
   polyccl_result result = POLYCCL_SUCCESS;
   for (int32_t rank = 0; rank < r->head.ranks && result == POLYCCL_SUCCESS; rank++) {
-    result = add_rank(r, &xml->gpu.data[r->gpu_of[rank]], copies);
+    result = add_xml_rank(r, &xml->gpu.data[r->gpu_of[rank]], copies);
   }
   free(copies);
   return result;
 }
 
-static polyccl_result build(xml_reader *r, polyccl_plan **plan) {
+static polyccl_result build_xml_plan(xml_reader *r, polyccl_plan **plan) {
   const pccl_xml *xml = r->xml;
-  PCCL_TRY(set_head(r));
+  PCCL_TRY(set_plan_head(r));
   r->gpu_of = pccl_array((size_t)r->head.ranks, sizeof *r->gpu_of);
   r->tb_of = pccl_array(xml->tb.len, sizeof *r->tb_of);
   r->awaited = pccl_zeroed(xml->step.len, sizeof *r->awaited);
@@ -380,8 +384,8 @@ static polyccl_result build(xml_reader *r, polyccl_plan **plan) {
   for (size_t i = 0; i < xml->gpu.len; i++) {
     PCCL_TRY(index_tbs(r, &xml->gpu.data[i]));
   }
-  PCCL_TRY(add_file(r));
-  PCCL_TRY(add_ranks(r));
+  PCCL_TRY(add_xml_file(r));
+  PCCL_TRY(add_xml_ranks(r));
   polyccl_plan *made;
   PCCL_TRY(polyccl_plan_create(1, &made));
   polyccl_plan_rank *rank = made->rank;
@@ -397,7 +401,7 @@ polyccl_result pccl_xml_plan_read(const char *name, const char *text, size_t len
   xml_reader r = {.xml = &xml};
   polyccl_result result = pccl_xml_scan(name, text, length, &xml);
   if (result == POLYCCL_SUCCESS) {
-    result = build(&r, plan);
+    result = build_xml_plan(&r, plan);
   }
   if (result == POLYCCL_SUCCESS) {
     (*plan)->name = xml.name;
