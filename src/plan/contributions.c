@@ -128,7 +128,7 @@ static void count_step(execution *e, int32_t rank, int32_t index) {
     e->arrived[step->recv] = e->next_sent[sender];
   }
   size_t at = e->found->first[index];
-  for (int32_t k = 0; step->op != POLYCCL_STEP_NOP && k < step->count; k++) {
+  for (int32_t k = 0; pccl_op_moves(step->op) && k < step->count; k++) {
     uint32_t value = op->reads_src ? *find_count(e, rank, step->src_buf, step->src + k) : in[k];
     if (op->reduces) {
       uint32_t first = op->reads_dst ? *find_count(e, rank, step->dst_buf, step->dst + k) : value;

@@ -46,7 +46,7 @@ static polyccl_result resolve_fifo_depth(polyccl_plan *plan) {
 
 polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan) {
   if (length > PCCL_PLAN_MAX_BYTES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: a plan of %zu bytes; the most is %zu", name, length,
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: the plan has %zu bytes; at most %zu are supported", name, length,
                      PCCL_PLAN_MAX_BYTES);
   }
   pccl_skip_mark(&text, &length);

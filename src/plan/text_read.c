@@ -101,8 +101,8 @@ static polyccl_result read_head_depth(reader *r) {
 }
 
 static polyccl_result read_head_bytes(reader *r) {
-  PCCL_TRY(pccl_scan_number(&r->scan, "the min size in bytes", 0, UINT64_MAX, &r->head.min_bytes));
-  return pccl_scan_number(&r->scan, "the max size in bytes", 0, UINT64_MAX, &r->head.max_bytes);
+  PCCL_TRY(pccl_scan_number(&r->scan, "the smallest size in bytes", 0, UINT64_MAX, &r->head.min_bytes));
+  return pccl_scan_number(&r->scan, "the largest size in bytes", 0, UINT64_MAX, &r->head.max_bytes);
 }
 
 static polyccl_result read_head_redops(reader *r) {
@@ -378,7 +378,7 @@ static polyccl_result read_step_line(reader *r, pccl_word word, pccl_scan *start
   if (uses->writes_dst) {
     PCCL_TRY(read_operand(r, &step->dst_buf, &step->dst));
   }
-  if (op != POLYCCL_STEP_NOP) {
+  if (pccl_op_moves(op)) {
     PCCL_TRY(pccl_scan_lettered(&r->scan, "a count such as x1", 'x', INT32_MAX, &step->count));
   }
   if (uses->receives) {

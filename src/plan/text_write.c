@@ -138,7 +138,7 @@ static void write_step_line(pccl_out *out, const polyccl_plan *plan, const polyc
   if (uses->writes_dst) {
     write_operand(out, step->dst_buf, step->dst);
   }
-  if (step->op != POLYCCL_STEP_NOP) {
+  if (pccl_op_moves(step->op)) {
     pccl_out_put(out, " x");
     pccl_out_number(out, (uint64_t)step->count);
   }

@@ -241,7 +241,7 @@ static polyccl_result check_step_bounds(const pccl_verify *v, int32_t s) {
   const pccl_op_traits *op = &pccl_ops[step->op];
   PCCL_TRY(check_step_endpoint(v, s, op->receives, step->recv, false));
   PCCL_TRY(check_step_endpoint(v, s, op->sends, step->send, true));
-  if (step->op != POLYCCL_STEP_NOP && step->count < 1) {
+  if (pccl_op_moves(step->op) && step->count < 1) {
     return pccl_verify_fail(v, s, "has a count of %d chunks", step->count);
   }
   if (op->reads_src) {
@@ -269,7 +269,7 @@ static polyccl_result check_all_step_bounds(pccl_verify *v) {
       return pccl_verify_fail(v, (int32_t)s, "shares its waits with other steps: the plan has only %zu", plan->waits);
     }
     PCCL_TRY(check_step_bounds(v, (int32_t)s));
-    touches += plan->step[s].op != POLYCCL_STEP_NOP ? (size_t)plan->step[s].count : 0;
+    touches += pccl_op_moves(plan->step[s].op) ? (size_t)plan->step[s].count : 0;
     if (touches > PCCL_VERIFY_MAX_TOUCHES) {
       return pccl_fail(POLYCCL_ERROR_LIMIT, "the steps touch more than %zu chunks in all, the verifier's limit",
                        PCCL_VERIFY_MAX_TOUCHES);

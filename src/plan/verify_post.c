@@ -70,7 +70,7 @@ static polyccl_result execute_step(pccl_execution *e, int32_t s) {
   const pccl_verify *v = e->v;
   const polyccl_step *step = &v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
-  if (step->op == POLYCCL_STEP_NOP) {
+  if (!pccl_op_moves(step->op)) {
     return POLYCCL_SUCCESS;
   }
   operands at = {.rank = pccl_verify_rank(v, (size_t)s), .place = -1};

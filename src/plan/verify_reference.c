@@ -85,12 +85,6 @@ static bool covers_cell(range r, size_t cell, const pccl_verify *v) {
          cell < v->cell[r.rank] + (size_t)r.cell + (size_t)r.count;
 }
 
-/* A receive that only stores: the sender could do it. */
-static bool only_stores(const pccl_verify *v, int32_t s) {
-  uint8_t op = v->plan->step[s].op;
-  return op == POLYCCL_STEP_RECV || op == POLYCCL_STEP_RCS;
-}
-
 /* `moved` and `other` are one step on the same chunks, or `moved` ends before `other` starts. */
 static polyccl_result ends_before(marker *m, int32_t moved, int32_t other, bool same_chunks, bool *yes) {
   if (moved == other) {
@@ -158,7 +152,7 @@ static polyccl_result ask_gets_of_cell(marker *m, size_t cell) {
       PCCL_TRY(ask_get_of_send(m, s, next_write));
     }
     next_write = writes ? s : next_write;
-    if (writes && only_stores(v, s)) {
+    if (writes && pccl_op_stores_message(v->plan->step[s].op)) {
       PCCL_TRY(hold_step(m, &m->moved, v->from[s], true));
     }
   }
@@ -353,7 +347,7 @@ static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
     if (m->yes[s] && flag == POLYCCL_FLAG_GET && find_lent_cells(v, (int32_t)s).count == 0) {
       return pccl_verify_fail(v, (int32_t)s, "marked get, but this op leaves no message in memory");
     }
-    if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !only_stores(v, (int32_t)s)) {
+    if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !pccl_op_stores_message(v->plan->step[s].op)) {
       return pccl_verify_fail(v, (int32_t)s, "marked put, but only recv and rcs store what they receive as it is");
     }
   }
@@ -400,7 +394,7 @@ static polyccl_result set_all_marks(marker *m, polyccl_plan *plan) {
   PCCL_TRY(ask_all_marks(m, true));
   for (size_t s = 0; s < plan->steps; s++) {
     plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_GET : 0;
-    m->yes[s] = plan->step[s].recv >= 0 && only_stores(m->v, (int32_t)s);
+    m->yes[s] = plan->step[s].recv >= 0 && pccl_op_stores_message(plan->step[s].op);
   }
   PCCL_TRY(ask_all_marks(m, false));
   for (size_t s = 0; s < plan->steps; s++) {

@@ -37,7 +37,7 @@ static bool splits_op(const pccl_xml_target *target, uint8_t op) {
 
 static bool needs_lowering(const pccl_xml_target *target, const polyccl_plan *plan) {
   for (size_t s = 0; s < plan->steps; s++) {
-    if (plan->step[s].op == POLYCCL_STEP_NOP || splits_op(target, plan->step[s].op)) {
+    if (!pccl_op_moves(plan->step[s].op) || splits_op(target, plan->step[s].op)) {
       return true;
     }
   }
@@ -48,13 +48,13 @@ static bool needs_lowering(const pccl_xml_target *target, const polyccl_plan *pl
 
 /* Does the message of this step need scratch? Else it goes to the destination at once. */
 static bool needs_scratch(const polyccl_step *step) {
-  return step->op == POLYCCL_STEP_RRS ||
+  return !pccl_ops[step->op].writes_dst ||
          (pccl_ops[step->op].reduces && step->src_buf == step->dst_buf &&
           step->src < (int64_t)step->dst + step->count && step->dst < (int64_t)step->src + step->count);
 }
 
 static int32_t count_lowered_steps(const pccl_xml_target *target, const polyccl_step *step) {
-  if (step->op == POLYCCL_STEP_NOP) {
+  if (!pccl_op_moves(step->op)) {
     return 0;
   }
   return splits_op(target, step->op) ? 1 + pccl_ops[step->op].reduces + pccl_ops[step->op].sends : 1;
@@ -89,9 +89,9 @@ static polyccl_result add_lowered_step(lowering *l, const polyccl_step *from, po
 /* The parts of a fused step after the first, which has received the message at (buffer, at). */
 static polyccl_result add_steps_after_receive(lowering *l, const polyccl_step *step, uint8_t buffer, int32_t at) {
   if (pccl_ops[step->op].reduces) {
-    bool here = buffer == step->dst_buf && at == step->dst && step->op != POLYCCL_STEP_RRS;
-    bool from_scratch =
-        !here && step->op != POLYCCL_STEP_RRS; /* added to the local operand, which is the destination */
+    bool stores = pccl_ops[step->op].writes_dst;
+    bool here = buffer == step->dst_buf && at == step->dst && stores;
+    bool from_scratch = !here && stores; /* added to the local operand, which is the destination */
     polyccl_step add = {.recv = -1, .send = -1};
     add.src_buf = from_scratch ? buffer : step->src_buf;
     add.src = from_scratch ? at : step->src;
@@ -206,7 +206,7 @@ static polyccl_result add_lowered_waits(lowering *l, const polyccl_plan_rank *ra
 static polyccl_result lower_step(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb, int32_t s,
                                  int32_t scratch) {
   polyccl_step step = l->plan->step[s];
-  if (step.op == POLYCCL_STEP_NOP) {
+  if (!pccl_op_moves(step.op)) {
     return POLYCCL_SUCCESS;
   }
   if (!splits_op(l->target, step.op)) {

@@ -218,7 +218,7 @@ static polyccl_result mark_awaited_steps(xml_reader *r, const pccl_xml_gpu *gpu)
 static void number_kept_steps(xml_reader *r, const pccl_xml_tb *tb) {
   int32_t number = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
-    bool folds = r->xml->step.data[s].op == POLYCCL_STEP_NOP && !r->awaited[s] && s + 1 < tb->step + tb->steps;
+    bool folds = !pccl_op_moves(r->xml->step.data[s].op) && !r->awaited[s] && s + 1 < tb->step + tb->steps;
     r->new_step[s] = folds ? -1 : number++;
   }
 }

@@ -3,6 +3,7 @@
 #include "plan/xml.h"
 
 #include <expat.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <polyccl/program.h>
@@ -200,8 +201,16 @@ static polyccl_result scan_type(const element *e, uint8_t *op) {
       return POLYCCL_SUCCESS;
     }
   }
-  return type == NULL ? pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> has no type", e->name)
-                      : fail_attribute(e, "type", type, "nop, s, r, rcs, rrc, rrcs, rrs, cpy or re");
+  if (type == NULL) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> has no type", e->name);
+  }
+  char words[128];
+  size_t length = 0;
+  for (int i = 0; i < POLYCCL_STEP_OP_COUNT && length < sizeof words; i++) {
+    const char *separator = i == 0 ? "" : i + 1 < POLYCCL_STEP_OP_COUNT ? ", " : " or ";
+    length += (size_t)snprintf(words + length, sizeof words - length, "%s%s", separator, pccl_ops[i].xml);
+  }
+  return fail_attribute(e, "type", type, words);
 }
 
 /* One side of a step, or the buf and off that stand for the side it has. */
@@ -242,10 +251,10 @@ static polyccl_result scan_step(scanner *s, const element *e) {
   if (uses->writes_dst) {
     PCCL_TRY(scan_operand(e, "dstbuf", "dstoff", &step.dst_buf, &step.dst));
   }
-  if (step.op == POLYCCL_STEP_NOP) {
-    step.count = 0;
-  } else {
+  if (pccl_op_moves(step.op)) {
     PCCL_TRY(read_int_attribute(e, "cnt", "count", 0, POLYCCL_MAX_CHUNKS, &step.count));
+  } else {
+    step.count = 0;
   }
   PCCL_TRY(read_int_attribute(e, "depid", NULL, -1, INT32_MAX, &step.dep_tb));
   PCCL_TRY(read_int_attribute(e, "deps", NULL, -1, INT32_MAX, &step.dep_step));

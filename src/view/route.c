@@ -185,7 +185,7 @@ static polyccl_result run(tracer *t) {
     uint8_t op = t->plan->step[at].op;
     if (op == POLYCCL_STEP_SEND) {
       PCCL_TRY(run_send(t, at));
-    } else if (op != POLYCCL_STEP_NOP) {
+    } else if (pccl_op_moves(op)) {
       PCCL_TRY(run_other(t, at));
     }
   }
