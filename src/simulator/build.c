@@ -221,7 +221,7 @@ static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_ref
   const polyccl_step *from = &s->plan->step[tb->step + index];
   const pccl_op_traits *op = &pccl_ops[from->op];
   sim_step *to = &s->step[tb->step + index];
-  uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u) |
+  uint32_t kind = (pccl_op_moves(from->op) ? 0u : SIM_NOP) | (op->reduces ? SIM_REDUCES : 0u) |
                   (op->receives && op->sends ? SIM_FORWARDS : 0u);
   if (op->receives) {
     PCCL_TRY(own(s, &s->connection[from->recv].dst_tb, t, from->recv, "receive"));

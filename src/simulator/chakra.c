@@ -176,7 +176,7 @@ static void fill_message(chakra_writer *w, chakra_node *n, int32_t index, bool s
 
 /* Operations on elements of 4 bytes; bytes read and written. */
 static void fill_computation(chakra_writer *w, chakra_node *n, const polyccl_step *step) {
-  uint64_t bytes = step->op == POLYCCL_STEP_NOP ? 0 : payload(w, step->count);
+  uint64_t bytes = pccl_op_moves(step->op) ? payload(w, step->count) : 0;
   bool reduces = pccl_ops[step->op].reduces;
   add_i64(n, "num_ops", reduces ? (bytes + 3) / 4 : 1);
   add_u64(n, "tensor_size", (reduces ? 3 : 2) * bytes);

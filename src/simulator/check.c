@@ -12,7 +12,7 @@ static polyccl_result bad_step(const polyccl_plan *plan, const polyccl_thread_bl
 
 static polyccl_result check_step(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t index) {
   const polyccl_step *step = &plan->step[tb->step + index];
-  if (step->count < (step->op == POLYCCL_STEP_NOP ? 0 : 1)) {
+  if (step->count < (pccl_op_moves(step->op) ? 1 : 0)) {
     return bad_step(plan, tb, index, "the count must be at least 1");
   }
   if ((step->recv >= 0 && plan->connection[step->recv].dst != tb->rank) ||

@@ -63,7 +63,7 @@ static void add_step(pccl_text *text, const polyccl_trace *trace, const polyccl_
   if (traits->writes_dst) {
     pccl_text_add(text, ",\"dst\":\"%c%d\"", buffers[step->dst_buf % 3], step->dst);
   }
-  if (step->op != POLYCCL_STEP_NOP) {
+  if (pccl_op_moves(step->op)) {
     pccl_text_add(text, ",\"count\":%d", step->count);
   }
   if (step->recv_rank >= 0) {

@@ -185,7 +185,7 @@ static polyccl_result trace_chunk(tracer *t) {
     uint8_t op = t->plan->step[at].op;
     if (op == POLYCCL_STEP_SEND) {
       PCCL_TRY(trace_send(t, at));
-    } else if (op != POLYCCL_STEP_NOP) {
+    } else if (pccl_op_moves(op)) {
       PCCL_TRY(trace_step(t, at));
     }
   }
