@@ -94,7 +94,7 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
       return;
     }
     const pccl_node *r = &ir->nodes.data[receive];
-    bool short_enough = ir->most_hops == 0 || hops < ir->most_hops;
+    bool short_enough = ir->max_hops == 0 || hops < ir->max_hops;
     if (short_enough && chain_accepts(ir, r, &ir->nodes.data[next]) && fits_trail(ir, t, head, receive, next)) {
       hops++;
       fuse(ir, receive, next);
@@ -151,7 +151,7 @@ polyccl_result pccl_pass_fuse(pccl_ir *ir) {
       ir->into[i] = (int32_t)i;
       best[i] = -1;
     }
-    if (!ir->program->config.no_fusion && !ir->no_fusion) {
+    if (!ir->program->config.no_fusion && !ir->options->no_fusion) {
       choose(ir, best);
       fuse_all(ir, best, &t);
     }

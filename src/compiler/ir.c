@@ -5,10 +5,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
+pccl_ir pccl_ir_of(const polyccl_program *program, const polyccl_compile_options *options, int32_t instances) {
+  static const polyccl_compile_options defaults = {.size = sizeof(polyccl_compile_options)};
   int32_t wish = program->config.instances, used = instances > 0 ? instances : wish;
-  return (pccl_ir){
-      .program = program, .instances = used, .refine = program->refine / wish * used, .spec = program->spec};
+  return (pccl_ir){.program = program,
+                   .options = options != NULL ? options : &defaults,
+                   .instances = used,
+                   .refine = program->refine / wish * used,
+                   .spec = program->spec};
 }
 
 double pccl_seconds_since(double *since) {

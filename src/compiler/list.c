@@ -362,7 +362,6 @@ polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule 
   }
   if (allocate(&l)) {
     ir->order.len = 0;
-    ir->waits.len = 0;
     ir->loop = POLYCCL_TASK_MAJOR;
     result = run(&l);
     if (starts != NULL && result == POLYCCL_SUCCESS) {

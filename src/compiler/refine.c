@@ -385,7 +385,8 @@ static polyccl_result check_slots(const pccl_ir *ir) {
                          ir->instances, (long long)chunks, (long long)(chunks * ir->refine), MOST_SLOTS);
 }
 
-polyccl_result pccl_refine_check(const pccl_ir *ir, polyccl_placement placement) {
+polyccl_result pccl_refine_check(const pccl_ir *ir) {
+  polyccl_placement placement = ir->options->placement;
   const polyccl_program *program = ir->program;
   int64_t most = program->input > program->output ? program->input : program->output;
   if (most * ir->refine > POLYCCL_MAX_CHUNKS) {
@@ -402,9 +403,10 @@ polyccl_result pccl_refine_check(const pccl_ir *ir, polyccl_placement placement)
   return placement == POLYCCL_AS_WRITTEN ? POLYCCL_SUCCESS : pccl_collective_validate(&spec);
 }
 
-polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement) {
+polyccl_result pccl_pass_refine(pccl_ir *ir) {
+  polyccl_placement placement = ir->options->placement;
   const polyccl_program *program = ir->program;
-  PCCL_TRY(pccl_refine_check(ir, placement));
+  PCCL_TRY(pccl_refine_check(ir));
   refiner r = {.ir = ir, .program = program, .refine = ir->refine, .instances = ir->instances};
   ir->lanes = 1;
   ir->spec.chunks *= r.refine;

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/vec.h"
-#include "compiler/state.h"
+#include "compiler/schedule.h"
 
 enum { MOST_INSTANCES = 16, BEST_STEP = 16 };
 
@@ -172,8 +172,7 @@ static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
 
 static polyccl_result check_options(const polyccl_compile_options *options, const polyccl_program *program,
                                     uint64_t min_bytes, uint64_t max_bytes) {
-  pccl_ir ir = pccl_ir_of(program, 0);
-  PCCL_TRY(pccl_state_check(&ir, options));
+  PCCL_TRY(pccl_schedule_check_options(program, options));
   if (min_bytes == 0 || min_bytes > max_bytes || max_bytes > (uint64_t)1 << 40) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a set is for sizes from 1 byte to 1 TiB, the smaller first");
   }

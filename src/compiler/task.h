@@ -55,8 +55,4 @@ polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_sch
                                          pccl_pipeline *pipeline);
 void pccl_pipeline_free(pccl_pipeline *pipeline);
 
-/* Thread blocks and channels for a schedule: writes node->tb, ->channel, ->pipeline, ir->order, ir->tbs. With
- * `directions`, sends and receives have thread blocks of their own. max_tbs as in the rule. */
-polyccl_result pccl_pass_allocate(const pccl_tasks *tasks, const pccl_pipeline *pipeline, bool directions);
-
 #endif

@@ -210,6 +210,7 @@ static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
 
 polyccl_result pccl_pass_wait(pccl_ir *ir) {
   size_t count = ir->nodes.len;
+  ir->waits.len = 0;
   waiter w = {.ir = ir,
               .work = most_work + most_work_of_node * count,
               .clock_of = pccl_array(count, sizeof *w.clock_of),
