@@ -27,13 +27,16 @@
 #include "plan/plan.h"
 #include "program/program.h"
 
-/* One copy or reduction of `count` chunks of the plan, in one instance ("lane"). */
+/* Channel numbers stay below this, with every instance on channels of its own. Keys pack them into 16 bits. */
+enum { PCCL_MAX_CHANNELS = 1 << 15 };
+
+/* One copy or reduction of `count` chunks of the plan, in one instance ("instance"). */
 typedef struct pccl_ir_move {
   int32_t src_rank, src, dst_rank, dst;
   int32_t acc; /* reduce: where the local operand is, in acc_buf; copy: unused */
   int32_t count;
-  int32_t lane, location;
-  int32_t channel, send_tb, recv_tb; /* the author's wishes, of this lane; -1: none */
+  int32_t instance, location;
+  int32_t channel, send_tb, recv_tb; /* the author's wishes, of this instance; -1: none */
   uint8_t src_buf, dst_buf, acc_buf;
   uint8_t kind; /* pccl_operation_kind */
 } pccl_ir_move;
@@ -42,7 +45,7 @@ typedef struct pccl_node {
   int32_t rank;
   int32_t src, dst, count;
   int32_t from, to; /* the node whose message this one receives; the node that receives what it sends; or -1 */
-  int32_t lane, location;
+  int32_t instance, location;
   int32_t channel; /* -1 until known; local nodes stay -1 */
   int32_t tb;      /* the author's wish, then the thread block's number on its rank */
   int32_t step;
@@ -59,9 +62,9 @@ typedef struct pccl_ir {
   const polyccl_program *program;
   const polyccl_compile_options *options;
   pccl_collective_spec spec; /* of the plan: chunks after refinement, in or out of place as compiled */
-  int32_t instances;         /* copies of the whole program: its own wish, or what the search tries */
+  int32_t program_instances; /* copies of the whole program: its own wish, or what the search tries */
   int32_t refine;            /* parts that every chunk is cut into: instances x the scopes' common factor */
-  int32_t lanes;             /* instances x scope parts, at most */
+  int32_t instances;         /* instances x scope parts, at most */
   int32_t max_hops;          /* messages of a fused chain; 0: no bound */
   int32_t *scratch;          /* [ranks] chunks of scratch */
   size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
@@ -69,7 +72,7 @@ typedef struct pccl_ir {
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
   uint8_t *apart;  /* [nodes] not to be fused; NULL: none */
-  uint8_t *wished; /* [nodes] heads of routes whose channel the author chose */
+  uint8_t *hinted; /* [nodes] heads of routes whose channel the author chose */
   int32_t *into;   /* [nodes] the node that a gone one lives on in; itself otherwise */
   polyccl_loop_order loop;
   PCCL_VEC(int32_t) order; /* all nodes that are left, in the global order */

@@ -104,7 +104,7 @@ static polyccl_result merge_while_quick(pccl_search *s, pccl_trial *t, saved_blo
 }
 
 polyccl_result pccl_shrink_merge(pccl_search *s, pccl_trial *t) {
-  if (s->ir.wished != NULL && memchr(s->ir.wished, 1, s->ir.nodes.len) != NULL) {
+  if (s->ir.hinted != NULL && memchr(s->ir.hinted, 1, s->ir.nodes.len) != NULL) {
     return POLYCCL_SUCCESS; /* the author chose channels, and merging would choose others */
   }
   size_t nodes = s->ir.nodes.len, ranks = (size_t)s->ir.spec.ranks, total = 0;

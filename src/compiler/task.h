@@ -6,9 +6,8 @@
 #ifndef PCCL_COMPILER_TASK_H
 #define PCCL_COMPILER_TASK_H
 
-#include <polyccl/topology.h>
-
-#include "compiler/flow.h"
+#include "compiler/ir.h"
+#include "compiler/routes.h"
 
 typedef struct pccl_task {
   int32_t node;         /* the send, or the local node */

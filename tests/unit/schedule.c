@@ -278,7 +278,7 @@ static void lists_are_safe(void **state) {
   static const pccl_list_rule rules[] = {
       {.tbs = 16, .priority = PCCL_LIST_TAIL},
       {.tbs = 2, .priority = PCCL_LIST_SCARCE, .overlap = true},
-      {.tbs = 5, .priority = PCCL_LIST_LANE, .overlap = true, .window = 1},
+      {.tbs = 5, .priority = PCCL_LIST_INSTANCE, .overlap = true, .window = 1},
       {.tbs = 7, .priority = PCCL_LIST_SCARCE, .window = 2, .shuffle = 77},
   };
   int checked = 0;
