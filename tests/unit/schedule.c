@@ -412,9 +412,10 @@ static void passes_are_dumped_by_name(void **state) {
     }
   }
   assert_null(dump_of(topology, POLYCCL_POLICY_STATE, POLYCCL_SCHEDULE_HPDS, "nosuch"));
-  assert_string_equal(polyccl_last_error(),
-                      "unknown pass \"nosuch\" (known: refine, lower, fuse, channel, order, block, schedule, allocate, "
-                      "wait)");
+  assert_non_null(strstr(polyccl_last_error(), "unknown pass \"nosuch\" (known: refine, "));
+  for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+    assert_non_null(strstr(polyccl_last_error(), passes[i].name));
+  }
   polyccl_topology_destroy(topology);
 }
 
