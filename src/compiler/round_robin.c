@@ -1,5 +1,5 @@
-/* The baseline of ResCCL's evaluation: the same tasks, chunk after chunk in turn. A chunk whose turn it is gives its
- * oldest ready task; when that does not fit into the current sub-pipeline, the next is opened for it. */
+/* The baseline of ResCCL's evaluation takes the same tasks chunk after chunk in turn. The chunk whose turn it is gives
+ * its oldest ready task. When that does not fit into the current sub-pipeline, the next one is opened for it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@ typedef struct pccl_trial {
 
 typedef struct pccl_search {
   const polyccl_program *program;
-  polyccl_compile_options options; /* of the trials: no dump and no times */
+  polyccl_compile_options options; /* of the trials: no dump, no times, fusion as the trial says */
   uint64_t bytes;
   int32_t instances;             /* that the program or the caller asks for */
   int32_t max_tbs, max_resident; /* thread blocks to offer to a list; resident on the device at once */
