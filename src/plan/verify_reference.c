@@ -330,11 +330,10 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
 /* The mark of step `s` was not shown to be right. */
 static polyccl_result refuse_mark(const marker *m, int32_t s, const char *what) {
   if (pccl_reach_exhausted(m->reach)) {
-    return pccl_fail(
-        POLYCCL_ERROR_LIMIT,
-        "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; it is "
-        "as right without marks",
-        PCCL_VERIFY_MAX_REACH);
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; the "
+                     "plan is as right without marks",
+                     PCCL_VERIFY_MAX_REACH);
   }
   return pccl_verify_fail(m->v, s, "%s", what);
 }
@@ -345,10 +344,10 @@ static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
   for (size_t s = 0; s < v->plan->steps; s++) {
     m->yes[s] = (v->plan->step[s].flags & flag) != 0;
     if (m->yes[s] && flag == POLYCCL_FLAG_GET && find_lent_cells(v, (int32_t)s).count == 0) {
-      return pccl_verify_fail(v, (int32_t)s, "marked get, but this op leaves no message in memory");
+      return pccl_verify_fail(v, (int32_t)s, "is marked get, but this op leaves no message in memory");
     }
     if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !pccl_op_stores_message(v->plan->step[s].op)) {
-      return pccl_verify_fail(v, (int32_t)s, "marked put, but only recv and rcs store what they receive as it is");
+      return pccl_verify_fail(v, (int32_t)s, "is marked put, but only recv and rcs store what they receive as it is");
     }
   }
   PCCL_TRY(ask_all_marks(m, flag == POLYCCL_FLAG_GET));
@@ -376,10 +375,12 @@ polyccl_result pccl_verify_references(pccl_verify *v) {
   marker *m;
   polyccl_result result = open_marker(v, &m);
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_GET, "marked get, but what it sends may be overwritten before it is received");
+    result =
+        check_marks(m, POLYCCL_FLAG_GET, "is marked get, but what it sends may be overwritten before it is received");
   }
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_PUT, "marked put, but its destination may be in use when the message is sent");
+    result =
+        check_marks(m, POLYCCL_FLAG_PUT, "is marked put, but its destination may be in use when the message is sent");
   }
   close_marker(m);
   return result;

@@ -25,7 +25,7 @@ static bool list_value_leaves(pccl_values *values, int32_t value, pccl_leaves *o
 polyccl_result pccl_value_list(pccl_values *values, int32_t value, pccl_leaves *out) {
   uint32_t leaves = pccl_value_leaves(values, value);
   if (leaves > PCCL_MAX_LISTED_LEAVES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "a chunk with %s%u contributions; at most %u can be listed",
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the chunk has %s%u contributions; at most %u can be listed",
                      leaves == UINT32_MAX ? "at least " : "", leaves, PCCL_MAX_LISTED_LEAVES);
   }
   return list_value_leaves(values, value, out) ? POLYCCL_SUCCESS : pccl_no_memory("the contributions to a chunk");
