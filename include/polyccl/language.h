@@ -34,9 +34,9 @@ POLYCCL_API polyccl_result polyccl_program_load(const char *path, const polyccl_
 /* What a program asked for, in the order in which it asked. */
 typedef struct polyccl_param_info {
   const char *name;
-  const char *value;  /* what it got */
-  const char *preset; /* its default; NULL: the program has none, the value must be given */
-  const char *help;   /* "" where the program says nothing */
+  const char *value;         /* what it got */
+  const char *default_value; /* its default; NULL: the program has none, the value must be given */
+  const char *help;          /* "" where the program says nothing */
 } polyccl_param_info;
 
 /* Runs the program as polyccl_program_load() does and lists its parameters. One block: the caller free()s *infos.

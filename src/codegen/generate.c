@@ -1,4 +1,4 @@
-/* Writes a plan as source. What steps do stands in src/kernel; here only which step, where, after what. */
+/* Writes a plan as source: calls of the macros of kernel/moves.h, with the text of the headers that define them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +15,16 @@ typedef struct generator {
   const polyccl_plan *plan;
   polyccl_target target;
   FILE *to;
-  uint32_t written; /* set of pccl_portable_files */
-  int32_t *end;     /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
+  uint32_t written; /* bit set: the pccl_portable_files that the file already has */
+  int32_t
+      *end; /* [2 * connections] its number among the sends of its source, then among the receives of its destination */
   bool averages;
   pccl_contributions contributions;
   struct addends {
     size_t first;
-    bool alike;           /* one entry for all chunks */
-  } * addends;            /* [steps] in the table */
-  PCCL_VEC(size_t) table; /* places in the contributions */
+    bool alike;           /* all chunks share one entry */
+  } * addends;            /* [steps] index of the first entry in the table */
+  PCCL_VEC(size_t) table; /* indices in the contributions */
   pccl_map known;
 } generator;
 
@@ -32,7 +33,7 @@ static const char *const protocol_names[POLYCCL_PROTOCOL_COUNT] = {
 
 /* ---- the portable source ---- */
 
-/* Copies a header that is not there yet, and in the place of its includes those headers. */
+/* Copies a header unless the file has it, with the headers that it includes in place of the include lines. */
 static void write_portable(generator *g, const char *name) {
   const pccl_portable_file *file = pccl_portable_files;
   while (file->name != NULL && strcmp(file->name, name) != 0) {
@@ -63,10 +64,10 @@ static void write_portable(generator *g, const char *name) {
   }
 }
 
-/* ---- what averages need to know ---- */
+/* ---- addends of averages ---- */
 
-/* Few pairs of numbers are different: a step whose chunks are alike refers to the one entry of its pair. */
-static polyccl_result put_alike(generator *g, size_t i, size_t *first) {
+/* A plan has few different pairs of numbers, so steps whose chunks are alike share one entry for each pair. */
+static polyccl_result share_entry(generator *g, size_t i, size_t *first) {
   uint64_t key = (uint64_t)g->contributions.a[i] << 32 | g->contributions.b[i];
   bool is_new;
   uint64_t *place = pccl_map_put(&g->known, key, g->table.len, &is_new);
@@ -102,7 +103,7 @@ static polyccl_result list_addends(generator *g) {
     bool alike = chunks_alike(c, s);
     g->addends[s] = (struct addends){.first = g->table.len, .alike = alike};
     if (alike && c->first[s] < c->first[s + 1]) {
-      PCCL_TRY(put_alike(g, c->first[s], &g->addends[s].first));
+      PCCL_TRY(share_entry(g, c->first[s], &g->addends[s].first));
     }
     for (size_t i = c->first[s]; !alike && i < c->first[s + 1]; i++) {
       if (!pccl_vec_push(&g->table, i)) {
@@ -118,7 +119,10 @@ static void write_addends_table(const generator *g) {
   if (g->table.len == 0) {
     return;
   }
-  fputs("\n/* For averages: how many contributions the operands of reductions hold, whether they are all. */\n", g->to);
+  fputs(
+      "\n/* For averages: how many contributions the operands of reductions hold, and whether the result holds all. "
+      "*/\n",
+      g->to);
   fprintf(g->to, "static %sconst uint64_t pccl_k_addends[] = {", g->target == POLYCCL_TARGET_C ? "" : "__device__ ");
   for (size_t i = 0; i < g->table.len; i++) {
     size_t at = g->table.data[i];
@@ -128,7 +132,7 @@ static void write_addends_table(const generator *g) {
   fputs("};\n", g->to);
 }
 
-/* The step's addends in the table: the first, and whether each chunk has its own. */
+/* Writes the step's first entry in the table of addends, and whether each chunk has its own. */
 static void write_addends(const generator *g, const polyccl_step *step) {
   if (!g->averages || !pccl_ops[step->op].reduces) {
     fputs("NULL, 0", g->to);
@@ -220,7 +224,7 @@ static polyccl_result number_ends(generator *g) {
   return POLYCCL_SUCCESS;
 }
 
-/* What the host part of a device executor looks at before it launches. */
+/* The host part of a device executor reads this before it launches. */
 static void write_identity(const generator *g, uint64_t fingerprint) {
   fprintf(
       g->to,
@@ -231,7 +235,7 @@ static void write_identity(const generator *g, uint64_t fingerprint) {
 
 static void write_c_tables(const generator *g) {
   const polyccl_plan *plan = g->plan;
-  fputs("\n/* What the runtime looks up. */\n", g->to);
+  fputs("\n/* The runtime looks these tables up. */\n", g->to);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
     fprintf(g->to, "static const pccl_k_function rank%d[] = {", rank);
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
@@ -252,7 +256,7 @@ static void write_c_tables(const generator *g) {
 static void write_kernel(generator *g) {
   const polyccl_plan *plan = g->plan;
   fputs(
-      "\n/* A GPU thread block runs thread block `number`, counted through all ranks. */\n"
+      "\n/* A GPU thread block executes thread block `number` of the plan, counted through all ranks. */\n"
       "static __device__ void pccl_k_dispatch(const pccl_k_work *, uint32_t number, pccl_k_call *c, pccl_k_block *b) "
       "{\n  switch (number) {\n",
       g->to);
@@ -274,7 +278,7 @@ static void write_prologue(const generator *g) {
   }
 }
 
-static void write_all(generator *g) {
+static void write_source(generator *g) {
   const polyccl_plan *plan = g->plan;
   fprintf(g->to,
           "/* Generated by polyccl build --target %s from a plan for %s on %d ranks. */\n"
@@ -298,10 +302,10 @@ static void write_all(generator *g) {
 
 polyccl_result polyccl_interpreter_generate(polyccl_target target, FILE *to) {
   if (target != POLYCCL_TARGET_CUDA && target != POLYCCL_TARGET_HIP) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "the interpreter kernel is for targets cuda and hip");
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "the interpreter kernel exists for the targets cuda and hip only");
   }
   generator g = {.target = target, .to = to};
-  fprintf(to, "/* Generated by polyccl build --interpreter --target %s: runs any plan. */\n", target_names[target]);
+  fprintf(to, "/* Generated by polyccl build --interpreter --target %s, for any plan. */\n", target_names[target]);
   write_prologue(&g);
   fputs("#define PCCL_K_PROTOCOL ((int)work->protocol)\n", to);
   write_portable(&g, "tables.h");
@@ -322,7 +326,7 @@ polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target ta
     result = list_addends(&g);
   }
   if (result == POLYCCL_SUCCESS) {
-    write_all(&g);
+    write_source(&g);
     if (fflush(to) != 0 || ferror(to) != 0) {
       result = pccl_fail_errno("cannot write the generated source");
     }

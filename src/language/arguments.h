@@ -26,6 +26,15 @@ bool pccl_printable_text(const char *text, size_t length);
 /* The whole number at stack place `at`; `what` names it in messages. 2.0 is whole, "2" is not a number. */
 int pccl_lua_int(lua_State *lua, int at, const char *what);
 
+/* Raises where the function got more than `last` arguments. */
+void pccl_lua_refuse_more(lua_State *lua, int last, const char *function);
+
+/* Pushes a new metatable, which the registry holds under `name`. Programs can neither see nor change it, nor assign to
+ * the fields of its values. */
+void pccl_lua_make_metatable(lua_State *lua, const char *name);
+/* Whether the value at stack place `at` is a userdata with this metatable (lua_topointer()). */
+bool pccl_lua_has_metatable(lua_State *lua, int at, const void *metatable);
+
 /* A table of named values, each read at most once; pccl_fields_end() raises for those that no one asked for. */
 typedef struct pccl_fields {
   lua_State *lua;
@@ -37,9 +46,9 @@ typedef struct pccl_fields {
 
 /* Raises when the value at `at` is no table (none and nil count as an empty one where `optional`). */
 pccl_fields pccl_fields_begin(lua_State *lua, int at, const char *what, bool optional);
-int pccl_fields_int(pccl_fields *fields, const char *name, int preset);
+int pccl_fields_int(pccl_fields *fields, const char *name, int default_value);
 int pccl_fields_required_int(pccl_fields *fields, const char *name);
-bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset);
+bool pccl_fields_bool(pccl_fields *fields, const char *name, bool default_value);
 /* NULL when absent. Valid as long as the table. */
 const char *pccl_fields_text(pccl_fields *fields, const char *name);
 /* A number of bytes: whole, or text such as "64k". */

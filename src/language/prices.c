@@ -147,7 +147,7 @@ int pccl_safe_numbers(lua_State *lua) {
   return pccl_price_original(lua);
 }
 
-static const pccl_price *find(const char *library, const char *name) {
+static const pccl_price *find_price(const char *library, const char *name) {
   size_t length = strlen(library);
   for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
     if (strncmp(prices[i].name, library, length) == 0 && strcmp(prices[i].name + length, name) == 0) {
@@ -159,7 +159,7 @@ static const pccl_price *find(const char *library, const char *name) {
 
 /* The function at the top of the stack becomes that of the list, or nil. Upvalue 1 is that of Lua's own, which math has
  * for its random numbers, upvalue 2 Lua's own. All are closures: objects with a number. */
-static void replace(lua_State *lua, const pccl_price *price) {
+static void replace_function(lua_State *lua, const pccl_price *price) {
   if (price == NULL) {
     lua_pop(lua, 1);
     lua_pushnil(lua);
@@ -175,7 +175,7 @@ static void replace(lua_State *lua, const pccl_price *price) {
 }
 
 /* All functions in the table at the top of the stack. */
-static void replace_all(lua_State *lua, const char *library) {
+static void replace_library(lua_State *lua, const char *library) {
   /* In a fixed order, since each gets a number; assigning to a key that is there may be done while walking. */
   for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
     size_t length = strlen(library);
@@ -183,7 +183,7 @@ static void replace_all(lua_State *lua, const char *library) {
     if (strncmp(prices[i].name, library, length) == 0 && strpbrk(name, ".:") == NULL) {
       lua_pushstring(lua, name);
       if (lua_rawget(lua, -2) == LUA_TFUNCTION) {
-        replace(lua, &prices[i]);
+        replace_function(lua, &prices[i]);
         lua_setfield(lua, -2, name);
       } else {
         lua_pop(lua, 1);
@@ -192,7 +192,7 @@ static void replace_all(lua_State *lua, const char *library) {
   }
   for (lua_pushnil(lua); lua_next(lua, -2);) {
     const char *name = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "";
-    bool stays = lua_type(lua, -1) != LUA_TFUNCTION || find(library, name) != NULL;
+    bool stays = lua_type(lua, -1) != LUA_TFUNCTION || find_price(library, name) != NULL;
     lua_pop(lua, 1);
     if (!stays) {
       lua_pushvalue(lua, -1);
@@ -208,15 +208,15 @@ void pccl_prices_install(lua_State *lua) {
     char prefix[16];
     lua_getglobal(lua, libraries[i]);
     strcat(strcpy(prefix, libraries[i]), ".");
-    replace_all(lua, prefix);
+    replace_library(lua, prefix);
     lua_pop(lua, 1);
   }
   lua_pushliteral(lua, "");
   lua_getmetatable(lua, -1);
-  replace_all(lua, "string metatable.");
+  replace_library(lua, "string metatable.");
   lua_pop(lua, 2);
   lua_pushglobaltable(lua);
-  replace_all(lua, "");
+  replace_library(lua, "");
   lua_pop(lua, 1);
   pccl_safe_globals(lua);
 }

@@ -19,7 +19,7 @@ local known = { ranks = true, buffer = true, first = true, size = true, stride =
 -- Checks the table once and fills in what is absent. `level`: of the author's call, as error() counts.
 local function read(name, given, level)
   if type(given) ~= "table" then
-    error(name .. " wants a table such as { ranks = {0, 1} }, not " .. type(given), level)
+    error(name .. " needs a table such as { ranks = {0, 1} }, not " .. type(given), level)
   end
   for key in pairs(given) do
     if not known[key] then

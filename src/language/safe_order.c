@@ -59,7 +59,7 @@ static sort_key key_of(lua_State *lua, int at) {
 }
 
 /* Pushes a list of the keys of the table at `table` and returns their number. `bytes`: of the texts among them. */
-static lua_Integer collect(lua_State *lua, int table, uint64_t *bytes, bool *ordered) {
+static lua_Integer collect_keys(lua_State *lua, int table, uint64_t *bytes, bool *ordered) {
   lua_newtable(lua);
   int list = lua_gettop(lua);
   lua_Integer count = 0;
@@ -88,7 +88,7 @@ static lua_Integer collect(lua_State *lua, int table, uint64_t *bytes, bool *ord
 static lua_Integer sorted_keys(lua_State *lua, int table) {
   uint64_t bytes = 0, price = 0;
   bool ordered = true;
-  lua_Integer count = collect(lua, table, &bytes, &ordered);
+  lua_Integer count = collect_keys(lua, table, &bytes, &ordered);
   if (ordered) {
     return count;
   }

@@ -151,7 +151,7 @@ int pccl_safe_gsub(lua_State *lua) {
  * machine. */
 static void settle_argument(lua_State *lua, char kind, int at) {
   if (kind == 'p') {
-    luaL_error(lua, "string.format: %%p shows an address, which is another in every run");
+    luaL_error(lua, "string.format: %%p shows an address, which differs in every run");
   }
   bool number = lua_type(lua, at) == LUA_TNUMBER;
   bool is_nan = number && isnan(lua_tonumber(lua, at));
@@ -213,7 +213,7 @@ int pccl_safe_byte(lua_State *lua) {
   }
   if (last > first) {
     if (last - first > MAX_VALUES) {
-      return luaL_error(lua, "string.byte: too many values (at most %d)", MAX_VALUES);
+      return luaL_error(lua, "string.byte returns too many values (at most %d)", MAX_VALUES);
     }
     pccl_sandbox_charge(lua, last - first);
   }

@@ -140,7 +140,7 @@ int pccl_safe_unpack(lua_State *lua) {
     return 0;
   }
   if ((uint64_t)last - (uint64_t)first >= MAX_UNPACKED) {
-    return luaL_error(lua, "table.unpack: too many values (at most %d)", MAX_UNPACKED);
+    return luaL_error(lua, "table.unpack returns too many values (at most %d)", MAX_UNPACKED);
   }
   int count = (int)(last - first) + 1;
   pay_for_values(lua, (uint64_t)count);
@@ -175,7 +175,7 @@ static bool pop_before(lua_State *lua) {
 }
 
 /* Merges places [first, middle) and [middle, last) of the list at `from` into the one at `to`. */
-static void merge(lua_State *lua, int from, int to, lua_Integer first, lua_Integer middle, lua_Integer last) {
+static void merge_runs(lua_State *lua, int from, int to, lua_Integer first, lua_Integer middle, lua_Integer last) {
   lua_Integer left = first, right = middle;
   for (lua_Integer at = first; at < last; at++) {
     bool takes_right = left == middle;
@@ -218,7 +218,7 @@ int pccl_safe_sort(lua_State *lua) {
     for (lua_Integer first = 1; first <= length; first += 2 * run) {
       lua_Integer middle = first + run < length + 1 ? first + run : length + 1;
       lua_Integer last = middle + run < length + 1 ? middle + run : length + 1;
-      merge(lua, from, to, first, middle, last);
+      merge_runs(lua, from, to, first, middle, last);
     }
     int swap = from;
     from = to;

@@ -28,7 +28,7 @@ int pccl_safe_codepoint(lua_State *lua) {
   luaL_checklstring(lua, 1, &length);
   uint64_t bytes = bytes_between(lua, (lua_Integer)length, 0);
   if (bytes > MAX_VALUES && length > MAX_VALUES) {
-    return luaL_error(lua, "utf8.codepoint: too many values (at most %d)", MAX_VALUES);
+    return luaL_error(lua, "utf8.codepoint returns too many values (at most %d)", MAX_VALUES);
   }
   pccl_sandbox_charge(lua, bytes < length ? bytes : length);
   return pccl_price_original(lua);

@@ -97,8 +97,8 @@ polyccl_location pccl_sandbox_where(lua_State *lua);
 
 /* Ends the program from the next instruction on; the first reason counts. Neither allocates nor raises. */
 void pccl_sandbox_stop(pccl_sandbox *box, pccl_stop why);
-/* Notes where the program is, for the error. Neither allocates nor raises. */
-void pccl_sandbox_note_place(pccl_sandbox *box);
+/* Records where the program is, for the error. Neither allocates nor raises. */
+void pccl_sandbox_record_place(pccl_sandbox *box);
 /* How often the hook runs. */
 void pccl_sandbox_set_interval(pccl_sandbox *box, int interval);
 /* Sets stop if a refusal was final. */

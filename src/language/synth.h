@@ -26,6 +26,11 @@ typedef struct pccl_synth {
   PCCL_VEC(pccl_hop) hop;
 } pccl_synth;
 
+/* The line of the file where the hop stands. */
+static inline polyccl_location pccl_hop_place(const pccl_synth *schedule, const pccl_hop *hop) {
+  return (polyccl_location){schedule->file, hop->line};
+}
+
 /* True for collectives that add: allreduce, reduce_scatter, reduce. */
 bool pccl_synth_reduces(polyccl_collective collective);
 
@@ -37,10 +42,10 @@ bool pccl_is_synth(pccl_kind kind);
 /* Reads the file's text, takes the parameters it knows, makes loader->program. */
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
-/* The value given for a parameter, else the preset; it is listed among those asked for. */
-polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+/* The value given for a parameter, else the default; it is listed among those asked for. */
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *default_value, const char *help,
                                 const char **value);
-polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int default_value, int min, int max,
                                     const char *help, int *value);
 
 /* Makes the moves of a schedule that reduces: what arrives is added to what is there, or replaces it where it has all

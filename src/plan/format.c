@@ -16,9 +16,13 @@ bool pccl_is_plan(const char *text, size_t length) {
   return kind == PCCL_KIND_PLAN_TEXT || is_plan_xml_kind(kind);
 }
 
-polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
+static bool is_pipe(const char *path) {
   struct stat status;
-  if (stat(path, &status) == 0 && S_ISFIFO(status.st_mode)) {
+  return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
+  if (is_pipe(path)) {
     *plan = true; /* a pipe can be read only once; plans come through pipes, programs stand in files */
     return POLYCCL_SUCCESS;
   }
@@ -68,7 +72,12 @@ polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan) {
   char *text;
   size_t length;
   PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MAX_BYTES, &text, &length));
-  polyccl_result result = polyccl_plan_parse(path, text, length, plan);
+  bool program = pccl_kind_uses(pccl_kind_of(text, length)) == PCCL_USE_PROGRAM;
+  polyccl_result result =
+      program && is_pipe(path)
+          ? pccl_fail(POLYCCL_ERROR_INVALID,
+                      "%s: this is a program, but only plans are read from a pipe; save the program as a file", path)
+          : polyccl_plan_parse(path, text, length, plan);
   free(text);
   return result;
 }

@@ -73,8 +73,8 @@ static bool follow_operation(polyccl_program *program, const pccl_operation *ope
   return true;
 }
 
-static polyccl_result find_origins(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
-                                   pccl_leaves *leaves) {
+static polyccl_result find_origin_value(polyccl_program *program, const polyccl_ref *ref, int index,
+                                        polyccl_location at, int32_t *value) {
   PCCL_TRY(pccl_program_check_ref(program, ref, at));
   if (index < 0 || index >= ref->size) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "chunk %d of a reference to %d chunk%s is out of range", index,
@@ -95,10 +95,22 @@ static polyccl_result find_origins(polyccl_program *program, const polyccl_ref *
       break;
     }
   }
-  int32_t value = ok ? find_value(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
-  if (value < 0) {
-    return pccl_no_memory("the origins of a chunk");
-  }
+  *value = ok ? find_value(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
+  return *value >= 0 ? POLYCCL_SUCCESS : pccl_no_memory("the origins of a chunk");
+}
+
+polyccl_result pccl_program_count_origins(polyccl_program *program, const polyccl_ref *ref, int index,
+                                          polyccl_location at, uint32_t *count) {
+  int32_t value;
+  PCCL_TRY(find_origin_value(program, ref, index, at, &value));
+  *count = pccl_value_leaves(&program->contents->values, value);
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result find_origins(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
+                                   pccl_leaves *leaves) {
+  int32_t value;
+  PCCL_TRY(find_origin_value(program, ref, index, at, &value));
   polyccl_result result = pccl_value_list(&program->contents->values, value, leaves);
   return result == POLYCCL_ERROR_LIMIT && at.file != NULL ? pccl_prefix(result, "%s:%d: ", at.file, at.line) : result;
 }

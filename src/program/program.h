@@ -110,6 +110,11 @@ polyccl_result pccl_program_check_amount(const polyccl_program *program, const p
 /* INVALID for a reference that is out of range or stale. */
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
 
+/* How many entries polyccl_program_origins() has to list, repeated ones included. Unlike that function, this one lists
+ * nothing, so it takes the same time for every number. Saturates at UINT32_MAX. */
+polyccl_result pccl_program_count_origins(polyccl_program *program, const polyccl_ref *ref, int index,
+                                          polyccl_location at, uint32_t *count);
+
 /* INVALID where the program's topology has no link from src to dst. */
 polyccl_result pccl_program_check_link(polyccl_program *program, int src, int dst, polyccl_location at);
 

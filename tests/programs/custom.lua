@@ -25,7 +25,7 @@ custom { ranks = 2, post = function(r) if r == 0 then return { { 1, 0 }, { 1, 0 
 chunk(1, input, 0):copy(0, output, 0):reduce(chunk(1, input, 0))
 
 --- case: no post
--- expect error: custom.lua:29: custom: post is missing: a function(rank, chunk) that says what must be there
+-- expect error: custom.lua:29: custom: post is missing; it is a function(rank, chunk) that says what must be there
 custom { ranks = 2 }
 
 --- case: post is no function
@@ -33,7 +33,7 @@ custom { ranks = 2 }
 custom { ranks = 2, post = {} }
 
 --- case: post returns a single pair
--- expect error: custom.lua:37: custom: post(0, 0) must return a list of pairs such as {{rank, chunk}}; in it is 0
+-- expect error: custom.lua:37: custom: post(0, 0) must return a list of pairs such as {{rank, chunk}}, but the list has 0 in it
 custom { ranks = 2, post = function() return { 0, 0 } end }
 
 --- case: post returns a number
