@@ -1,5 +1,5 @@
 /* chunk(), and the operations on references. A reference is a polyccl_ref in a userdata; every operation passes the
- * author's line on to the builder. These are the functions that run a million times, so they look nothing up by name.
+ * author's line on to the builder. These functions run millions of times, so they look nothing up by name.
  */
 #include <lauxlib.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "language/references.h"
 #include "program/program.h"
 
-/* What one operation costs the program's memory outside Lua: its entry in the builder's list, and room to grow. */
+/* The memory of one operation outside Lua: its entry in the builder's list, which grows by doubling. */
 enum { OPERATION_BYTES = 128, MAX_PARTS = 100000 };
 
 static const char *const ref_name = "chunk reference";
@@ -208,7 +208,7 @@ static int lua_group(lua_State *lua) {
 
 /* ---- what a reference knows ---- */
 
-/* Upvalue 1: the table of methods. Names are interned by Lua, so equal names are one pointer. */
+/* __index. Upvalue 1: the table of methods. Lua interns names, so equal names are one pointer. */
 static int ref_field(lua_State *lua) {
   const polyccl_ref *ref = lua_touserdata(lua, 1);
   const pccl_loader *loader = pccl_loader_of(lua);

@@ -1,5 +1,5 @@
-/* Functions on strings pay for the work of a call before they start it. Pattern matching backtracks; its price is a
- * bound on the searches that the pattern allows, and a pattern whose bound is too high is refused. */
+/* Functions on strings pay for the work of a call before they do it. Pattern matching backtracks, so its price is an
+ * upper bound of the searches that the pattern allows. A pattern with too high a bound is refused. */
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The functions of the table library that loop in C, so that each pays for its loop before it starts: a length is asked
- * for once, and may be whatever __len says. They read and write through metamethods, as Lua's own do. */
+/* The functions of the table library that loop in C. Each pays for its loop before it starts. They ask for a length
+ * once, because __len may return anything, and they read and write through metamethods, as Lua's own functions do. */
 #include <lauxlib.h>
 
 #include "language/prices.h"

@@ -1,4 +1,4 @@
-/* Functions of utf8 pay for the bytes that they pass. */
+/* Functions of utf8 pay for the bytes that they go through. */
 #include <lauxlib.h>
 
 #include "language/prices.h"
