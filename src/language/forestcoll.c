@@ -306,7 +306,8 @@ static polyccl_result finish_schedule(reader *r) {
   return number_nodes(r);
 }
 
-polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_forestcoll_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
   reader r = {.schedule = schedule};
   polyccl_result result = parse_document(&r, text, length);
   if (result == POLYCCL_SUCCESS) {

@@ -362,7 +362,8 @@ static polyccl_result read_root(reader *r, const json_t *root) {
   return read_steps(r, root);
 }
 
-polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_sccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
   reader r = {.schedule = schedule, .cursor = {text, text + length, 1}};
   json_t *root;
   PCCL_TRY(pccl_synth_parse_json(schedule->file, text, length, &root));

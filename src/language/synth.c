@@ -246,24 +246,33 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
 
 /* ---- the file ---- */
 
-bool pccl_is_synth(pccl_kind kind) {
-  return kind == PCCL_KIND_SCCL || kind == PCCL_KIND_TECCL || kind == PCCL_KIND_JSON || kind == PCCL_KIND_FORESTCOLL ||
-         kind == PCCL_KIND_XML;
+typedef struct reader {
+  pccl_kind kind;
+  polyccl_result (*read)(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+} reader;
+
+static const reader readers[] = {
+    {PCCL_KIND_SCCL, pccl_sccl_read},
+    {PCCL_KIND_TECCL, pccl_teccl_read},
+    {PCCL_KIND_FORESTCOLL, pccl_forestcoll_read},
+    {PCCL_KIND_JSON, pccl_teccl_read}, /* of no known kind: these say what is missing */
+    {PCCL_KIND_XML, pccl_forestcoll_read},
+};
+
+static const reader *find_reader(pccl_kind kind) {
+  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+    if (readers[i].kind == kind) {
+      return &readers[i];
+    }
+  }
+  return NULL;
 }
 
-static polyccl_result read_schedule(pccl_loader *loader, pccl_kind kind, const char *text, size_t length,
-                                    pccl_synth *schedule) {
-  switch (kind) {
-    case PCCL_KIND_SCCL: return pccl_sccl_read(text, length, schedule);
-    case PCCL_KIND_TECCL:
-    case PCCL_KIND_JSON: return pccl_teccl_read(loader, text, length, schedule);
-    default: return pccl_forestcoll_read(text, length, schedule);
-  }
-}
+bool pccl_is_synth(pccl_kind kind) { return find_reader(kind) != NULL; }
 
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length) {
   pccl_synth schedule = {.file = name};
-  polyccl_result result = read_schedule(loader, kind, text, length, &schedule);
+  polyccl_result result = find_reader(kind)->read(loader, text, length, &schedule);
   if (result == POLYCCL_SUCCESS) {
     result = make_program(loader, &schedule);
   }

@@ -2,8 +2,7 @@
  * order. A reader (teccl.c, sccl.c, forestcoll.c) collects these hops; synth.c makes a program of them with the builder
  * of program.h, so that the check, every policy and every executor apply to it.
  *
- * A new reader needs a function here, a line in pccl_is_synth() and read_schedule() (synth.c), and a kind of file
- * (base/kind.h). */
+ * A new reader needs a function below, a row of `readers` in synth.c, and a kind of file (base/kind.h). */
 #ifndef PCCL_LANGUAGE_SYNTH_H
 #define PCCL_LANGUAGE_SYNTH_H
 
@@ -42,7 +41,7 @@ void pccl_synth_free(pccl_synth *schedule);
 /* True for what one of the readers below takes; other programs are Lua. */
 bool pccl_is_synth(pccl_kind kind);
 
-/* Reads the text of the file and makes loader->program, with the parameters that were given. `name`: the file's. */
+/* Reads the text of the file `name` and makes loader->program of it. pccl_is_synth(kind) must be true. */
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
 /* Sets *value to the value that the user gave, else to the default, and records the parameter as asked for. */
@@ -55,8 +54,9 @@ polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int d
  * contains all of it. All hops of one order start from the contents before the first of them. */
 polyccl_result pccl_sccl_reduce(const pccl_synth *schedule, polyccl_program *program);
 
-polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule);
+/* The readers, one for each kind of file. Each fills *schedule, whose file is set; `loader` gives parameters. */
+polyccl_result pccl_sccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
 polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
-polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_forestcoll_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
 
 #endif
