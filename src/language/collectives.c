@@ -129,7 +129,7 @@ static void declare_post_chunk(lua_State *lua, polyccl_program *program, int ran
                   pccl_lua_describe(lua, -1, text, sizeof text));
   }
   lua_Unsigned count = lua_rawlen(lua, -1);
-  enum { MAX_LEAVES = 1 << 20 };
+  enum { MAX_LEAVES = POLYCCL_MAX_CHUNKS };
   if (count < 1 || count > MAX_LEAVES) {
     pccl_lua_fail(lua, "custom: %s returns a list of %llu pairs (return nil where anything may be)", call,
                   (unsigned long long)count);

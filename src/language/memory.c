@@ -6,7 +6,7 @@
 #include "language/sandbox.h"
 
 enum {
-  BYTES_PER_INSTRUCTION = 64,       /* the price of memory, for growing a block also covers copying it */
+  BYTES_PER_INSTRUCTION = 64,       /* the price of memory */
   STRING_BYTES_PER_INSTRUCTION = 8, /* text is also written, hashed and compared */
   MAX_STACK = 128000 * 16,          /* bytes; a slot has 16 */
   CALM_STACK = 5000 * 16,           /* up to this size, moving the stack takes little time */

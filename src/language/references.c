@@ -10,7 +10,8 @@
 #include "program/program.h"
 
 /* The memory of one operation outside Lua: its entry in the builder's list, which grows by doubling. */
-enum { OPERATION_BYTES = 128, MAX_PARTS = 100000 };
+enum { OPERATION_BYTES = 128 };
+enum { MAX_PARTS = 100000 }; /* about as many values as Lua's stack holds */
 
 static const char *const ref_name = "chunk reference";
 

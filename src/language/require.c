@@ -14,7 +14,7 @@
 #include "language/source.h"
 #include "topology/topology.h"
 
-enum { MAX_NAME = 200 };
+enum { MAX_NAME = 200 }; /* so that name and ".lua" fit into a path and into a message */
 
 /* Letters, digits, _ and - in parts separated by single dots. */
 static bool good_name(const char *name, size_t length) {

@@ -5,7 +5,7 @@
 #include "language/prices.h"
 #include "language/sandbox.h"
 
-enum { PER_VALUE = 2, MAX_UNPACKED = 30000 };
+enum { PER_VALUE = 2 };
 
 /* Refuses what is neither a table nor has the metamethods to be taken for one. */
 static void check_list(lua_State *lua, int at, bool reads, bool writes, bool has_length) {
@@ -139,8 +139,8 @@ int pccl_safe_unpack(lua_State *lua) {
   if (first > last) {
     return 0;
   }
-  if ((uint64_t)last - (uint64_t)first >= MAX_UNPACKED) {
-    return luaL_error(lua, "table.unpack returns too many values (at most %d)", MAX_UNPACKED);
+  if ((uint64_t)last - (uint64_t)first >= PCCL_MAX_RESULTS) {
+    return luaL_error(lua, "table.unpack returns too many values (at most %d)", PCCL_MAX_RESULTS);
   }
   int count = (int)(last - first) + 1;
   pay_for_values(lua, (uint64_t)count);

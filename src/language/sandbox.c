@@ -12,8 +12,8 @@
 #include "language/prices.h"
 
 enum {
-  FIRST_INTERVAL = 1000,
-  NS_PER_INSTRUCTION = 100, /* ten times what an instruction takes on a slow machine */
+  FIRST_INTERVAL = 1000,    /* instructions; the cost of the hook does not show then */
+  NS_PER_INSTRUCTION = 100, /* about ten times what an instruction takes */
   MIN_SECONDS = 10          /* of CPU time, however small the budget is */
 };
 

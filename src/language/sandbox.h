@@ -33,6 +33,7 @@ typedef enum pccl_stop {
 
 enum {
   PCCL_SANDBOX_PATH = 512,
+  PCCL_MAX_RESULTS = 30000, /* of one C function; a quarter of the stack, so that the caller can hold them too */
   PCCL_MAX_STRING = 1 << 20 /* so that no single operation on strings takes long */
 };
 
