@@ -47,7 +47,7 @@ for target in xml azure; do
   "$polyccl" verify "$folder/ring.xml" --target $target >"$folder/report"
   grep -q "fits the target $target: yes" "$folder/report"
 done
-fails "--target wants plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
+fails "--target expects plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
 
 # Sums in XML: each reduction waits for what it adds, though all add into one chunk.
 "$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"
@@ -103,7 +103,7 @@ says "maxBytes is 6291456" "$polyccl" compile "$source/algorithms/allreduce_hier
 "$polyccl" compile "$plan" | "$polyccl" compile /dev/stdin --format xml | cmp - "$folder/ring.xml"
 
 # What a plan is not asked.
-fails "is a plan, it has no parameters" "$polyccl" compile "$plan" -p ranks=3
+fails "is a plan; it has no parameters" "$polyccl" compile "$plan" -p ranks=3
 
 # Compiled anew, a plan goes through the policies.
 "$polyccl" compile "$folder/ring.xml" --policy state --topology ring:3 -o "$folder/state.plan"

@@ -18,8 +18,8 @@ polyccl_result pccl_bound_of(const pccl_ir *ir, const polyccl_topology *topology
                              pccl_bound *bound);
 
 static inline double pccl_bound_time(const pccl_bound *b) {
-  double most = b->path > b->link ? b->path : b->link;
-  return most > b->blocks ? most : b->blocks;
+  double max = b->path > b->link ? b->path : b->link;
+  return max > b->blocks ? max : b->blocks;
 }
 
 #endif

@@ -7,20 +7,8 @@
 #ifndef PCCL_COMPILER_FLOW_H
 #define PCCL_COMPILER_FLOW_H
 
-#include <polyccl/topology.h>
-
-#include "base/map.h"
 #include "compiler/ir.h"
-
-/* Links of routes, each route stored once. */
-typedef struct pccl_link_lists {
-  PCCL_VEC(int32_t) link;
-  pccl_map known;
-} pccl_link_lists;
-
-polyccl_result pccl_links_between(pccl_link_lists *table, const polyccl_topology *topology, int src, int dst,
-                                  int32_t *first, int32_t *count);
-void pccl_link_lists_free(pccl_link_lists *table);
+#include "compiler/routes.h"
 
 typedef struct pccl_flow_hop {
   int32_t node;
@@ -36,7 +24,7 @@ typedef struct pccl_flow {
   int32_t hop, hops;   /* in flows->hop */
   int32_t edge, edges; /* in flows->edge: what it waits for */
   int32_t succ;        /* in flows->succ; ends where the next flow's begin */
-  int32_t lane;
+  int32_t instance;
   bool scarce, before_scarce; /* crosses a link that few thread blocks fill; leads to one that does */
   double rate;                /* GB/s, where its links are shared as the capacities say */
   double work;                /* us of each hop's thread block */
@@ -60,9 +48,9 @@ typedef struct pccl_flows {
   int32_t passes; /* most hops of one flow on one rank: the least number of thread blocks */
 } pccl_flows;
 
-/* `crowd`: flows admitted to a link beyond those that its bandwidth feeds at full speed. `*cyclic`: flows wait for each
- * other, so they cannot be scheduled as wholes; nothing is made. */
-polyccl_result pccl_flows_build(pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t crowd,
+/* `oversubscribed`: flows admitted to a link beyond those that its bandwidth feeds at full speed. `*cyclic`: flows wait
+ * for each other, so they cannot be scheduled as wholes; nothing is made. */
+polyccl_result pccl_flows_build(pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t oversubscribed,
                                 pccl_flows *flows, bool *cyclic);
 void pccl_flows_free(pccl_flows *flows);
 
@@ -72,8 +60,8 @@ polyccl_result pccl_flows_set_apart(pccl_ir *ir, const polyccl_topology *topolog
 
 typedef enum pccl_list_priority {
   PCCL_LIST_TAIL = 0, /* longest remaining path first */
-  PCCL_LIST_LANE,     /* copies of the program one after the other, then longest path */
-  PCCL_LIST_SCARCE,   /* what crosses a scarce link, then what leads to one, then lane and path */
+  PCCL_LIST_INSTANCE, /* copies of the program one after the other, then longest path */
+  PCCL_LIST_SCARCE,   /* what crosses a scarce link, then what leads to one, then instance and path */
   PCCL_LIST_PRIORITIES
 } pccl_list_priority;
 

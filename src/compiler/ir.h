@@ -27,13 +27,16 @@
 #include "plan/plan.h"
 #include "program/program.h"
 
-/* One copy or reduction of `count` chunks of the plan, in one instance ("lane"). */
+/* Channel numbers stay below this, with every instance on channels of its own. Keys pack them into 16 bits. */
+enum { PCCL_MAX_CHANNELS = 1 << 15 };
+
+/* One copy or reduction of `count` chunks of the plan, in one instance ("instance"). */
 typedef struct pccl_ir_move {
   int32_t src_rank, src, dst_rank, dst;
   int32_t acc; /* reduce: where the local operand is, in acc_buf; copy: unused */
   int32_t count;
-  int32_t lane, location;
-  int32_t channel, send_tb, recv_tb; /* the author's wishes, of this lane; -1: none */
+  int32_t instance, location;
+  int32_t channel, send_tb, recv_tb; /* the author's wishes, of this instance; -1: none */
   uint8_t src_buf, dst_buf, acc_buf;
   uint8_t kind; /* pccl_operation_kind */
 } pccl_ir_move;
@@ -42,7 +45,7 @@ typedef struct pccl_node {
   int32_t rank;
   int32_t src, dst, count;
   int32_t from, to; /* the node whose message this one receives; the node that receives what it sends; or -1 */
-  int32_t lane, location;
+  int32_t instance, location;
   int32_t channel; /* -1 until known; local nodes stay -1 */
   int32_t tb;      /* the author's wish, then the thread block's number on its rank */
   int32_t step;
@@ -57,34 +60,34 @@ typedef struct pccl_node {
 
 typedef struct pccl_ir {
   const polyccl_program *program;
+  const polyccl_compile_options *options;
   pccl_collective_spec spec; /* of the plan: chunks after refinement, in or out of place as compiled */
-  int32_t instances;         /* copies of the whole program: its own wish, or what the search tries */
+  int32_t program_instances; /* copies of the whole program: its own wish, or what the search tries */
   int32_t refine;            /* parts that every chunk is cut into: instances x the scopes' common factor */
-  int32_t lanes;             /* instances x scope parts, at most */
-  int32_t most_hops;         /* of a fused chain; 0: no bound */
-  bool no_fusion;
-  int32_t *scratch;   /* [ranks] chunks of scratch */
-  size_t *first_slot; /* [ranks + 1] slots: cells of user memory, then scratch */
+  int32_t instances;         /* instances x scope parts, at most */
+  int32_t max_hops;          /* messages of a fused chain; 0: no bound */
+  int32_t *scratch;          /* [ranks] chunks of scratch */
+  size_t *first_slot;        /* [ranks + 1] slots: cells of user memory, then scratch */
   PCCL_VEC(pccl_ir_move) moves;
   PCCL_VEC(pccl_node) nodes;
   PCCL_VEC(int32_t) preds;
   uint8_t *apart;  /* [nodes] not to be fused; NULL: none */
-  uint8_t *wished; /* [nodes] heads of routes whose channel the author chose */
+  uint8_t *hinted; /* [nodes] heads of routes whose channel the author chose */
   int32_t *into;   /* [nodes] the node that a gone one lives on in; itself otherwise */
   polyccl_loop_order loop;
   PCCL_VEC(int32_t) order; /* all nodes that are left, in the global order */
   PCCL_VEC(polyccl_wait) waits;
-  int32_t *tbs;                 /* [ranks] thread blocks */
-  polyccl_compile_times *times; /* NULL, or where passes note what they took */
+  int32_t *tbs; /* [ranks] thread blocks */
 } pccl_ir;
 
 /* Adds the seconds since `*since` to *to and moves `*since` to now; nothing without times. */
 #define PCCL_LAP(ir, since, phase) \
-  ((ir)->times != NULL ? (void)((ir)->times->phase += pccl_seconds_since(since)) : (void)0)
+  ((ir)->options->times != NULL ? (void)((ir)->options->times->phase += pccl_seconds_since(since)) : (void)0)
 double pccl_seconds_since(double *since);
 
-/* An empty IR of the program; instances 0: as many as it wishes. */
-pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances);
+/* An empty IR of the program, which borrows the program and the options (NULL: the defaults). instances 0: as many as
+ * the program asks for. */
+pccl_ir pccl_ir_of(const polyccl_program *program, const polyccl_compile_options *options, int32_t instances);
 void pccl_ir_free(pccl_ir *ir);
 void pccl_ir_dump(const pccl_ir *ir, FILE *to);
 
@@ -101,13 +104,17 @@ int32_t pccl_ir_part_of_chunk(const pccl_ir *ir, int32_t chunks, int32_t chunk, 
 polyccl_location pccl_ir_location(const pccl_ir *ir, const pccl_node *node);
 
 /* LIMIT or INVALID for what refine will refuse; costs nothing. */
-polyccl_result pccl_refine_check(const pccl_ir *ir, polyccl_placement placement);
-polyccl_result pccl_pass_refine(pccl_ir *ir, polyccl_placement placement);
+polyccl_result pccl_refine_check(const pccl_ir *ir);
+
+/* The passes. */
+polyccl_result pccl_pass_refine(pccl_ir *ir);
 polyccl_result pccl_pass_lower(pccl_ir *ir);
 polyccl_result pccl_pass_fuse(pccl_ir *ir);
 polyccl_result pccl_pass_channel(pccl_ir *ir);
 polyccl_result pccl_pass_order(pccl_ir *ir);
 polyccl_result pccl_pass_block(pccl_ir *ir);
+polyccl_result pccl_pass_schedule(pccl_ir *ir);
+polyccl_result pccl_pass_allocate(pccl_ir *ir);
 polyccl_result pccl_pass_wait(pccl_ir *ir);
 polyccl_result pccl_pass_emit(const pccl_ir *ir, polyccl_plan **plan);
 

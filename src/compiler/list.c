@@ -67,11 +67,11 @@ typedef struct lister {
 
 /* ---- when can it start ---- */
 
-static const pccl_node *node_at(const lister *l, const pccl_flow *flow, int32_t hop) {
+static const pccl_node *node_of_hop(const lister *l, const pccl_flow *flow, int32_t hop) {
   return &l->flows->ir->nodes.data[l->flows->hop.data[flow->hop + hop].node];
 }
 
-static double end_of(const lister *l, int32_t number, int32_t hop) {
+static double end_of_hop(const lister *l, int32_t number, int32_t hop) {
   const pccl_flow *flow = &l->flows->flow[number];
   return l->start[number] + flow->lag * hop + flow->work + l->stretch[number];
 }
@@ -83,8 +83,8 @@ static double data_start(const lister *l, const pccl_flow *flow) {
     const pccl_flow_edge *edge = &l->flows->edge.data[e];
     const pccl_flow *other = &l->flows->flow[edge->flow];
     double tile = other->work / l->flows->batches;
-    double at =
-        l->rule->overlap ? l->start[edge->flow] + other->lag * edge->from + tile : end_of(l, edge->flow, edge->from);
+    double at = l->rule->overlap ? l->start[edge->flow] + other->lag * edge->from + tile
+                                 : end_of_hop(l, edge->flow, edge->from);
     at -= flow->lag * edge->hop;
     start = at > start ? at : start;
   }
@@ -122,10 +122,10 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
   double start = 0;
   for (int32_t h = 0; h < flow->hops; h++) {
     const pccl_flow_hop *hop = &l->flows->hop.data[flow->hop + h];
-    int rank = node_at(l, flow, h)->rank;
+    int rank = node_of_hop(l, flow, h)->rank;
     int32_t passes = 1; /* earlier hops on this rank need a thread block each, too */
     for (int32_t k = 0; l->flows->passes > 1 && k < h; k++) {
-      passes += node_at(l, flow, k)->rank == rank;
+      passes += node_of_hop(l, flow, k)->rank == rank;
     }
     double at = blocks_free(l, rank, passes) - flow->lag * h;
     start = at > start ? at : start;
@@ -140,20 +140,20 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
 /* In units small against every cost, so that what is equal in the model is equal here. */
 static double round_time(double us) { return ceil(us * 1024) / 1024; }
 
-static double turn_of(const lister *l, double start) { return l->window > 0 ? floor(start / l->window) : start; }
+static double turn_of_start(const lister *l, double start) { return l->window > 0 ? floor(start / l->window) : start; }
 
 /* By its data alone. */
 static ready_flow ready_flow_of(const lister *l, int32_t number) {
   const pccl_flow *flow = &l->flows->flow[number];
   double rank = -flow->tail;
   if (l->rule->priority == PCCL_LIST_SCARCE) {
-    rank = (flow->scarce ? 0 : flow->before_scarce ? 1e15 : 2e15) + flow->lane * 1e9 - flow->tail;
-  } else if (l->rule->priority == PCCL_LIST_LANE) {
-    rank = flow->lane * 1e9 - flow->tail;
+    rank = (flow->scarce ? 0 : flow->before_scarce ? 1e15 : 2e15) + flow->instance * 1e9 - flow->tail;
+  } else if (l->rule->priority == PCCL_LIST_INSTANCE) {
+    rank = flow->instance * 1e9 - flow->tail;
   }
   double start = round_time(data_start(l, flow));
   return (ready_flow){.start = start,
-                      .turn = turn_of(l, start),
+                      .turn = turn_of_start(l, start),
                       .rank = rank,
                       .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
                       .flow = number};
@@ -166,7 +166,7 @@ static uint64_t group_key(const lister *l, const pccl_flow *flow) {
   memcpy(&key, &flow->lag, sizeof key);
   key = pccl_mix64(key ^ (uint64_t)flow->hops);
   for (int32_t h = 0; h < flow->hops; h++) {
-    key = pccl_mix64(key ^ (uint64_t)node_at(l, flow, h)->rank);
+    key = pccl_mix64(key ^ (uint64_t)node_of_hop(l, flow, h)->rank);
   }
   return key >> 1;
 }
@@ -200,7 +200,7 @@ static bool best_of_group(lister *l, int32_t number, ready_flow *best, bool *ok)
     return false;
   }
   int32_t any = g->now.len > 0 ? g->now.data[0].flow : g->later.data[0].flow;
-  double resources = round_time(resource_start(l, &l->flows->flow[any])), turn = turn_of(l, resources);
+  double resources = round_time(resource_start(l, &l->flows->flow[any])), turn = turn_of_start(l, resources);
   while (*ok && g->later.len > 0 && g->later.data[0].turn <= turn) {
     ready_flow e = flow_heap_pop(&g->later);
     e.turn = 0;
@@ -218,7 +218,7 @@ static bool best_of_group(lister *l, int32_t number, ready_flow *best, bool *ok)
  * idle for the shortest time. */
 static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted, int32_t peer, int32_t flow) {
   const list_block *blocks = &l->block[(size_t)rank * (size_t)l->rule->tbs];
-  int32_t best = -1, linked = -1;
+  int32_t best = -1, connected = -1;
   for (int32_t i = 0; i < l->rule->tbs; i++) {
     if (blocks[i].free > at || blocks[i].flow == flow) {
       continue;
@@ -226,14 +226,14 @@ static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted
     if (i == wanted) {
       return i;
     }
-    if (peer >= 0 && blocks[i].to_rank == peer && (linked < 0 || blocks[i].free > blocks[linked].free)) {
-      linked = i;
+    if (peer >= 0 && blocks[i].to_rank == peer && (connected < 0 || blocks[i].free > blocks[connected].free)) {
+      connected = i;
     }
     if (best < 0 || blocks[i].free > blocks[best].free) {
       best = i;
     }
   }
-  return linked >= 0 ? linked : best;
+  return connected >= 0 ? connected : best;
 }
 
 static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block **previous) {
@@ -250,28 +250,28 @@ static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block
   }
   list_block *block = &l->block[(size_t)node->rank * (size_t)l->rule->tbs + (size_t)node->tb];
   block->flow = number;
-  block->free = end_of(l, number, h);
+  block->free = end_of_hop(l, number, h);
   node->channel = -1;
   if (h > 0) {
     (*previous)->to_rank = node->rank;
     (*previous)->to_tb = node->tb;
   }
   for (int32_t i = 0; i < hop->links; i++) {
-    l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of(l, number, h);
+    l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of_hop(l, number, h);
   }
   l->used[node->rank] = node->tb + 1 > l->used[node->rank] ? node->tb + 1 : l->used[node->rank];
   *previous = block;
   return pccl_vec_push(&ir->order, hop->node) ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
 }
 
-static polyccl_result place(lister *l, const ready_flow *e, size_t turn) {
+static polyccl_result place_flow(lister *l, const ready_flow *e, size_t turn) {
   const pccl_flow *flow = &l->flows->flow[e->flow];
   l->start[e->flow] = e->start;
   l->stretch[e->flow] = 0;
   for (int32_t k = flow->edge; l->rule->overlap && k < flow->edge + flow->edges; k++) {
     const pccl_flow_edge *edge = &l->flows->edge.data[k];
-    double end = end_of(l, edge->flow, edge->from) + flow->work / l->flows->batches;
-    double late = end - end_of(l, e->flow, edge->hop);
+    double end = end_of_hop(l, edge->flow, edge->from) + flow->work / l->flows->batches;
+    double late = end - end_of_hop(l, e->flow, edge->hop);
     l->stretch[e->flow] += late > 0 ? late : 0;
   }
   list_block *previous = NULL;
@@ -300,7 +300,7 @@ static polyccl_result place_next(lister *l, size_t turn, bool *placed) {
     *placed = !goes_first(&e, &best);
     if (*placed) {
       (void)flow_heap_pop(g->now.len > 0 ? &g->now : &g->later);
-      PCCL_TRY(place(l, &best, turn));
+      PCCL_TRY(place_flow(l, &best, turn));
     }
     ok = !*placed || best_of_group(l, e.group, &best, &ok) ? queue_group(l, best) : ok;
   }
@@ -308,7 +308,7 @@ static polyccl_result place_next(lister *l, size_t turn, bool *placed) {
 }
 
 /* A start that was right when it was worked out may have become too early: then it is worked out anew. */
-static polyccl_result run(lister *l) {
+static polyccl_result run_list(lister *l) {
   for (size_t i = 0; i < l->flows->count; i++) {
     l->missing[i] = l->flows->flow[i].edges;
     if (l->missing[i] == 0 && !add_ready(l, (int32_t)i)) {
@@ -323,7 +323,7 @@ static polyccl_result run(lister *l) {
   return POLYCCL_SUCCESS;
 }
 
-static bool allocate(lister *l) {
+static bool allocate_lister(lister *l) {
   size_t links = l->flows->topology->links, ranks = (size_t)l->flows->ir->spec.ranks, count = l->flows->count;
   l->start = pccl_array(count, sizeof *l->start);
   l->stretch = pccl_array(count, sizeof *l->stretch);
@@ -339,10 +339,10 @@ static bool allocate(lister *l) {
     l->block[i] = (list_block){.to_rank = -1, .flow = -1};
   }
   /* More places than flows can ever use at once would only cost time. */
-  size_t total = 0, most = ranks * (size_t)l->rule->tbs;
+  size_t total = 0, max = ranks * (size_t)l->rule->tbs;
   for (size_t i = 0; i < links; i++) {
     l->first_place[i] = total;
-    total += (size_t)l->flows->capacity[i] < most ? (size_t)l->flows->capacity[i] : most;
+    total += (size_t)l->flows->capacity[i] < max ? (size_t)l->flows->capacity[i] : max;
   }
   l->first_place[links] = total;
   l->place = pccl_zeroed(total, sizeof *l->place);
@@ -360,11 +360,10 @@ polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule 
     return pccl_fail(POLYCCL_ERROR_INVALID, "a flow passes a rank %d times, it has only %d thread blocks",
                      flows->passes, rule->tbs);
   }
-  if (allocate(&l)) {
+  if (allocate_lister(&l)) {
     ir->order.len = 0;
-    ir->waits.len = 0;
     ir->loop = POLYCCL_TASK_MAJOR;
-    result = run(&l);
+    result = run_list(&l);
     if (starts != NULL && result == POLYCCL_SUCCESS) {
       memcpy(starts, l.start, flows->count * sizeof *starts);
     }

@@ -29,7 +29,7 @@ static bool add_pred(tracker *t, pccl_node *node, int32_t self, int32_t pred) {
   return pccl_vec_push(&t->ir->preds, pred);
 }
 
-static bool note_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
+static bool record_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   int32_t writer = t->writer[slot];
   if (writer >= 0) {
     t->ir->nodes.data[writer].reads++;
@@ -48,7 +48,7 @@ static bool note_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   return add_pred(t, node, self, writer);
 }
 
-static bool note_write(tracker *t, pccl_node *node, int32_t self, size_t slot) {
+static bool record_write(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   int32_t writer = t->writer[slot], entry = t->readers[slot];
   bool ok = true;
   if (entry < 0) {
@@ -94,16 +94,16 @@ static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   if (traits->reads_src) {
     size_t slot = pccl_ir_slot(ir, node.rank, node.src_buf, node.src);
     for (int32_t i = 0; ok && i < node.count; i++) {
-      ok = note_read(t, &node, self, slot + (size_t)i);
+      ok = record_read(t, &node, self, slot + (size_t)i);
     }
   }
   if (traits->writes_dst) {
     size_t slot = pccl_ir_slot(ir, node.rank, node.dst_buf, node.dst);
     for (int32_t i = 0; ok && traits->reads_dst && i < node.count; i++) {
-      ok = note_read(t, &node, self, slot + (size_t)i);
+      ok = record_read(t, &node, self, slot + (size_t)i);
     }
     for (int32_t i = 0; ok && i < node.count; i++) {
-      ok = note_write(t, &node, self, slot + (size_t)i);
+      ok = record_write(t, &node, self, slot + (size_t)i);
     }
   }
   *number = self;
@@ -114,7 +114,7 @@ static bool lower_remote(tracker *t, const pccl_ir_move *m) {
   pccl_node base = {.count = m->count,
                     .from = -1,
                     .to = -1,
-                    .lane = m->lane,
+                    .instance = m->instance,
                     .location = m->location,
                     .channel = m->channel,
                     .tb = -1};
@@ -158,7 +158,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
                     .count = m->count,
                     .from = -1,
                     .to = -1,
-                    .lane = m->lane,
+                    .instance = m->instance,
                     .location = m->location,
                     .channel = -1,
                     .src_buf = m->src_buf,
@@ -170,7 +170,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
 }
 
 /* Chunks whose last value nobody needs count as overwritten: fusion may leave them unwritten. */
-static void note_dead_ends(tracker *t) {
+static void count_dead_ends(tracker *t) {
   pccl_ir *ir = t->ir;
   const polyccl_program *program = ir->program;
   int input, output;
@@ -206,7 +206,7 @@ static polyccl_result lower_all(tracker *t) {
       return pccl_no_memory("the compiler");
     }
   }
-  note_dead_ends(t);
+  count_dead_ends(t);
   return POLYCCL_SUCCESS;
 }
 

@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/vec.h"
-#include "compiler/state.h"
+#include "compiler/schedule.h"
 
-enum { MOST_INSTANCES = 16, BEST_STEP = 16 };
+enum { MAX_INSTANCES = 16, BEST_STEP = 16 };
 
 static const double slack = 1.01;        /* as quick */
 static const double inertia = 1.03;      /* not worth another plan */
@@ -39,12 +39,12 @@ typedef struct set {
   int32_t *chosen; /* [sizes] */
 } set;
 
-static int32_t most_tbs(const polyccl_plan *plan) {
-  int32_t most = 0;
+static int32_t max_tbs_of_plan(const polyccl_plan *plan) {
+  int32_t max = 0;
   for (int rank = 0; rank < plan->ranks; rank++) {
-    most = plan->rank[rank].tbs > most ? plan->rank[rank].tbs : most;
+    max = plan->rank[rank].tbs > max ? plan->rank[rank].tbs : max;
   }
-  return most;
+  return max;
 }
 
 /* A candidate that does not compile (the author's thread blocks in more instances) or needs too many thread blocks is
@@ -57,7 +57,7 @@ static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) 
     return optional && s->candidate.len > 0 ? POLYCCL_SUCCESS : result;
   }
   const polyccl_topology *t = how->topology;
-  int32_t tbs = most_tbs(plan), device = t->model[t->rank[0].model].max_thread_blocks;
+  int32_t tbs = max_tbs_of_plan(plan), device = t->model[t->rank[0].model].max_thread_blocks;
   if ((how->max_tbs > 0 && tbs > how->max_tbs) || tbs > device) {
     polyccl_plan_destroy(plan);
     return POLYCCL_SUCCESS;
@@ -72,11 +72,11 @@ static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) 
 }
 
 static polyccl_result make_candidates(set *s, uint64_t max_bytes) {
-  int32_t wish = s->program->config.instances;
-  for (int32_t cut = 1; cut <= MOST_INSTANCES; cut *= 2) {
+  int32_t asked = s->program->config.instances;
+  for (int32_t cut = 1; cut <= MAX_INSTANCES; cut *= 2) {
     polyccl_compile_options how = s->options;
     how.policy = POLYCCL_POLICY_CONNECTION;
-    how.instances = cut * wish;
+    how.instances = cut * asked;
     PCCL_TRY(add_candidate(s, &how));
   }
   polyccl_compile_options how = s->options;
@@ -93,7 +93,7 @@ static polyccl_result make_candidates(set *s, uint64_t max_bytes) {
              : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: no plan has so few thread blocks", s->program->name);
 }
 
-static polyccl_result time_at(set *s, candidate *c, size_t size) {
+static polyccl_result simulate_candidate(set *s, candidate *c, size_t size) {
   polyccl_sim_options how = POLYCCL_SIM_DEFAULTS;
   polyccl_simulation *simulation = NULL;
   how.bytes = s->size.data[size];
@@ -116,13 +116,13 @@ static bool is_hopeless(const set *s, const candidate *c, size_t size) {
   return true;
 }
 
-static polyccl_result choose(set *s, size_t size) {
+static polyccl_result choose_plan(set *s, size_t size) {
   double best = INFINITY;
   for (size_t i = 0; i < s->candidate.len; i++) {
     candidate *c = &s->candidate.data[i];
     c->time[size] = INFINITY;
     if (!is_hopeless(s, c, size)) {
-      PCCL_TRY(time_at(s, c, size));
+      PCCL_TRY(simulate_candidate(s, c, size));
     }
     best = c->time[size] < best ? c->time[size] : best;
   }
@@ -148,7 +148,7 @@ static polyccl_result choose(set *s, size_t size) {
 }
 
 /* The plans in use, each once per range, with its bytes. */
-static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
+static polyccl_result hand_out_plans(set *s, polyccl_plan_set *made) {
   size_t sizes = s->size.len;
   made->plan = pccl_zeroed(sizes, sizeof *made->plan);
   if (made->plan == NULL) {
@@ -172,15 +172,14 @@ static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
 
 static polyccl_result check_options(const polyccl_compile_options *options, const polyccl_program *program,
                                     uint64_t min_bytes, uint64_t max_bytes) {
-  pccl_ir ir = pccl_ir_of(program, 0);
-  PCCL_TRY(pccl_state_check(&ir, options));
+  PCCL_TRY(pccl_schedule_check_options(program, options));
   if (min_bytes == 0 || min_bytes > max_bytes || max_bytes > (uint64_t)1 << 40) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a set is for sizes from 1 byte to 1 TiB, the smaller first");
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set *made) {
+static polyccl_result build_set(set *s, uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set *made) {
   for (uint64_t bytes = min_bytes; bytes <= max_bytes; bytes *= 2) {
     if (!pccl_vec_push(&s->size, bytes)) {
       return pccl_no_memory("sizes");
@@ -192,13 +191,13 @@ static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polycc
   }
   PCCL_TRY(make_candidates(s, max_bytes));
   for (size_t i = 0; i < s->size.len; i++) {
-    PCCL_TRY(choose(s, i));
+    PCCL_TRY(choose_plan(s, i));
     const candidate *c = &s->candidate.data[s->chosen[i]];
     PCCL_INFO("%s at %llu bytes: candidate %d of %zu, %.1f us with %d thread blocks (plain: %.1f us)", s->program->name,
               (unsigned long long)s->size.data[i], s->chosen[i], s->candidate.len, c->time[i], c->tbs,
               s->candidate.data[0].time[i]);
   }
-  return hand_out(s, made);
+  return hand_out_plans(s, made);
 }
 
 polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl_compile_options *options,
@@ -207,7 +206,7 @@ polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl
   PCCL_TRY(pccl_sized_read("polyccl_compile_options", options, &s.options, sizeof s.options, sizeof s.options));
   PCCL_TRY(check_options(&s.options, program, min_bytes, max_bytes));
   polyccl_plan_set *made = pccl_zeroed(1, sizeof *made);
-  polyccl_result result = made != NULL ? run(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");
+  polyccl_result result = made != NULL ? build_set(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");
   for (size_t i = 0; i < s.candidate.len; i++) {
     polyccl_plan_destroy(s.candidate.data[i].plan);
     free(s.candidate.data[i].time);

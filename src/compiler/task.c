@@ -21,17 +21,14 @@ void pccl_pipeline_free(pccl_pipeline *pipeline) {
 
 /* ---- links ---- */
 
-/* A link admits as many tasks as thread blocks fill it (ours, after ResCCL's "admission by link bandwidth"). */
 static polyccl_result find_capacities(pccl_tasks *tasks) {
   const polyccl_topology *t = tasks->topology;
   tasks->capacity = pccl_array(t->links, sizeof *tasks->capacity);
   if (tasks->capacity == NULL) {
     return pccl_no_memory("the schedule");
   }
-  const polyccl_protocol_model *model = &t->model[t->rank[0].model].protocol[tasks->ir->program->config.protocol];
   for (size_t i = 0; i < t->links; i++) {
-    double fill = t->link[i].bandwidth * model->efficiency / model->copy_bandwidth;
-    tasks->capacity[i] = fill < 1 ? 1 : fill > 1 << 20 ? 1 << 20 : (int32_t)fill;
+    tasks->capacity[i] = pccl_link_capacity(t, (int32_t)i, tasks->ir->program->config.protocol);
   }
   return POLYCCL_SUCCESS;
 }

@@ -6,9 +6,8 @@
 #ifndef PCCL_COMPILER_TASK_H
 #define PCCL_COMPILER_TASK_H
 
-#include <polyccl/topology.h>
-
-#include "compiler/flow.h"
+#include "compiler/ir.h"
+#include "compiler/routes.h"
 
 typedef struct pccl_task {
   int32_t node;         /* the send, or the local node */
@@ -54,9 +53,5 @@ polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, const pccl_schedule_r
 polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
                                          pccl_pipeline *pipeline);
 void pccl_pipeline_free(pccl_pipeline *pipeline);
-
-/* Thread blocks and channels for a schedule: writes node->tb, ->channel, ->pipeline, ir->order, ir->tbs. With
- * `directions`, sends and receives have thread blocks of their own. max_tbs as in the rule. */
-polyccl_result pccl_pass_allocate(const pccl_tasks *tasks, const pccl_pipeline *pipeline, bool directions);
 
 #endif

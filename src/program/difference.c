@@ -6,12 +6,12 @@
 
 enum { LISTED = 4 };
 
-static int compare(const void *a, const void *b) {
+static int compare_leaves(const void *a, const void *b) {
   const polyccl_leaf *x = a, *y = b;
   return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : (x->chunk > y->chunk) - (x->chunk < y->chunk);
 }
 
-static bool list_leaves(pccl_values *values, int32_t value, pccl_leaves *out) {
+static bool list_value_leaves(pccl_values *values, int32_t value, pccl_leaves *out) {
   if (!pccl_value_expand(values, value) || !pccl_vec_reserve(out, values->list.len)) {
     return false;
   }
@@ -28,12 +28,12 @@ polyccl_result pccl_value_list(pccl_values *values, int32_t value, pccl_leaves *
     return pccl_fail(POLYCCL_ERROR_LIMIT, "a chunk with %s%u contributions; at most %u can be listed",
                      leaves == UINT32_MAX ? "at least " : "", leaves, PCCL_MAX_LISTED_LEAVES);
   }
-  return list_leaves(values, value, out) ? POLYCCL_SUCCESS : pccl_no_memory("the contributions to a chunk");
+  return list_value_leaves(values, value, out) ? POLYCCL_SUCCESS : pccl_no_memory("the contributions to a chunk");
 }
 
-static size_t run_length(const pccl_leaves *list, size_t at) {
+static size_t count_equal_leaves(const pccl_leaves *list, size_t at) {
   size_t end = at + 1;
-  while (end < list->len && compare(&list->data[end], &list->data[at]) == 0) {
+  while (end < list->len && compare_leaves(&list->data[end], &list->data[at]) == 0) {
     end++;
   }
   return end - at;
@@ -44,8 +44,8 @@ static void list_differences(const pccl_leaves *has, const pccl_leaves *wants, p
   pccl_text lacks = {0}, extra = {0};
   size_t i = 0, j = 0, extras = 0, lacking = 0;
   while (i < has->len || j < wants->len) {
-    int order = i == has->len ? 1 : j == wants->len ? -1 : compare(&has->data[i], &wants->data[j]);
-    size_t mine = order <= 0 ? run_length(has, i) : 0, theirs = order >= 0 ? run_length(wants, j) : 0;
+    int order = i == has->len ? 1 : j == wants->len ? -1 : compare_leaves(&has->data[i], &wants->data[j]);
+    size_t mine = order <= 0 ? count_equal_leaves(has, i) : 0, theirs = order >= 0 ? count_equal_leaves(wants, j) : 0;
     polyccl_leaf leaf = order <= 0 ? has->data[i] : wants->data[j];
     if (mine > theirs && extras++ < LISTED) {
       pccl_text_add(&extra, "%s%zux rank %d chunk %d", extra.len > 0 ? " and " : "", mine, leaf.rank, leaf.chunk);
@@ -68,7 +68,7 @@ static void list_differences(const pccl_leaves *has, const pccl_leaves *wants, p
   pccl_text_free(&extra);
 }
 
-static bool list_wanted(const polyccl_leaf *wanted, size_t count, int ranks, pccl_leaves *wants) {
+static bool list_wanted_leaves(const polyccl_leaf *wanted, size_t count, int ranks, pccl_leaves *wants) {
   bool ok = true;
   for (size_t i = 0; ok && i < count; i++) {
     if (wanted[i].rank >= 0) {
@@ -80,7 +80,7 @@ static bool list_wanted(const polyccl_leaf *wanted, size_t count, int ranks, pcc
     }
   }
   if (wants->len > 1) {
-    qsort(wants->data, wants->len, sizeof *wants->data, compare);
+    qsort(wants->data, wants->len, sizeof *wants->data, compare_leaves);
   }
   return ok;
 }
@@ -90,8 +90,8 @@ void pccl_describe_difference(pccl_values *values, int32_t value, const polyccl_
   pccl_leaves has = {0}, wants = {0};
   if (value != PCCL_NOTHING && pccl_value_leaves(values, value) > PCCL_MAX_LISTED_LEAVES) {
     pccl_text_add(text, "has more contributions than can be listed");
-  } else if (!list_wanted(wanted, count, ranks, &wants) ||
-             (value != PCCL_NOTHING && !list_leaves(values, value, &has))) {
+  } else if (!list_wanted_leaves(wanted, count, ranks, &wants) ||
+             (value != PCCL_NOTHING && !list_value_leaves(values, value, &has))) {
     pccl_text_add(text, "is wrong (no memory to say how)");
   } else {
     pccl_text_add(text, value == PCCL_NOTHING ? "holds nothing, " : "");

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 
-static polyccl_result invalid_config(const polyccl_program_config *config, pccl_collective_spec *spec) {
+static polyccl_result check_config(const polyccl_program_config *config, pccl_collective_spec *spec) {
   *spec = (pccl_collective_spec){.kind = config->collective,
                                  .ranks = config->ranks,
                                  .chunks = config->chunks,
@@ -34,7 +34,7 @@ polyccl_result polyccl_program_create(const polyccl_program_config *given, polyc
   PCCL_TRY(pccl_sized_read("polyccl_program_config", given, &own, sizeof own, sizeof own));
   const polyccl_program_config *config = &own;
   pccl_collective_spec spec;
-  PCCL_TRY(invalid_config(config, &spec));
+  PCCL_TRY(check_config(config, &spec));
   uint64_t cells = (uint64_t)pccl_collective_cells(&spec) * (uint64_t)config->ranks;
   if (cells > PCCL_MAX_CELLS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
@@ -171,7 +171,7 @@ const char *pccl_place_name(const polyccl_program *program, pccl_place place, in
 /* ---- places ---- */
 
 /* Chunks of a buffer on a rank; for scratch, those in use. */
-static int buffer_chunks(const polyccl_program *program, int rank, int buffer) {
+static int count_buffer_chunks(const polyccl_program *program, int rank, int buffer) {
   switch (buffer) {
     case POLYCCL_INPUT: return program->input;
     case POLYCCL_OUTPUT: return program->output;
@@ -179,7 +179,7 @@ static int buffer_chunks(const polyccl_program *program, int rank, int buffer) {
   }
 }
 
-static uint64_t *written_at(polyccl_program *program, int rank, int buffer, int index) {
+static uint64_t *find_written(polyccl_program *program, int rank, int buffer, int index) {
   if (buffer < POLYCCL_SCRATCH) {
     int cell = pccl_collective_cell(&program->spec, rank, buffer == POLYCCL_OUTPUT, index);
     return &program->written.data[rank][cell];
@@ -189,8 +189,8 @@ static uint64_t *written_at(polyccl_program *program, int rank, int buffer, int 
 }
 
 /* True when the chunk holds something: written, or input at the start. */
-static bool holds(polyccl_program *program, int rank, int buffer, int index) {
-  if (*written_at(program, rank, buffer, index) != 0) {
+static bool chunk_holds(polyccl_program *program, int rank, int buffer, int index) {
+  if (*find_written(program, rank, buffer, index) != 0) {
     return true;
   }
   if (buffer >= POLYCCL_SCRATCH) {
@@ -208,8 +208,8 @@ static bool holds(polyccl_program *program, int rank, int buffer, int index) {
   return cell >= first && cell < first + program->input && pccl_program_held(program, rank, cell - first);
 }
 
-static polyccl_result check_place(const polyccl_program *program, pccl_place place, int size, bool scratch_may_grow,
-                                  polyccl_location at) {
+static polyccl_result check_place_range(const polyccl_program *program, pccl_place place, int size,
+                                        bool scratch_may_grow, polyccl_location at) {
   if (place.rank < 0 || place.rank >= program->config.ranks) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "rank %d is out of range (the program has ranks 0 to %d)",
                         place.rank, program->config.ranks - 1);
@@ -217,8 +217,9 @@ static polyccl_result check_place(const polyccl_program *program, pccl_place pla
   if (place.buffer < 0 || place.buffer >= POLYCCL_SCRATCH + (int)program->scratch.len) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "unknown buffer number %d", place.buffer);
   }
-  int chunks = place.buffer >= POLYCCL_SCRATCH && scratch_may_grow ? POLYCCL_MAX_CHUNKS
-                                                                   : buffer_chunks(program, place.rank, place.buffer);
+  int chunks = place.buffer >= POLYCCL_SCRATCH && scratch_may_grow
+                   ? POLYCCL_MAX_CHUNKS
+                   : count_buffer_chunks(program, place.rank, place.buffer);
   if (size < 1 || place.index < 0 || place.index > chunks - size) {
     char name[128];
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s is out of range (%d chunk%s there, size %d)",
@@ -258,9 +259,9 @@ static polyccl_result grow_scratch(polyccl_program *program, pccl_place place, i
 
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at) {
   pccl_place place = {ref->rank, ref->buffer, ref->index};
-  PCCL_TRY(check_place(program, place, ref->size, false, at));
+  PCCL_TRY(check_place_range(program, place, ref->size, false, at));
   for (int i = 0; i < ref->size; i++) {
-    uint64_t written = *written_at(program, ref->rank, ref->buffer, ref->index + i);
+    uint64_t written = *find_written(program, ref->rank, ref->buffer, ref->index + i);
     if (written > ref->stamp) {
       polyccl_location by = pccl_program_location(program, program->operations.data[written - 1].location);
       char name[128];
@@ -276,9 +277,9 @@ polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_re
 polyccl_result polyccl_program_chunk(polyccl_program *program, int rank, int buffer, int index, int size,
                                      polyccl_location at, polyccl_ref *ref) {
   pccl_place place = {rank, buffer, index};
-  PCCL_TRY(check_place(program, place, size, false, at));
+  PCCL_TRY(check_place_range(program, place, size, false, at));
   for (int i = 0; i < size; i++) {
-    if (!holds(program, rank, buffer, index + i)) {
+    if (!chunk_holds(program, rank, buffer, index + i)) {
       char name[128];
       place.index += i;
       return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "%s holds nothing yet",
@@ -292,7 +293,7 @@ polyccl_result polyccl_program_chunk(polyccl_program *program, int rank, int buf
 /* ---- operations ---- */
 
 /* 0: apart, 1: overlap in part, 2: the very same chunks. */
-static int overlap(const polyccl_program *program, pccl_place a, pccl_place b, int size) {
+static int compare_places(const polyccl_program *program, pccl_place a, pccl_place b, int size) {
   if (a.rank != b.rank) {
     return 0;
   }
@@ -310,9 +311,9 @@ static int overlap(const polyccl_program *program, pccl_place a, pccl_place b, i
 }
 
 static polyccl_result check_hints(polyccl_hints hints, polyccl_location at) {
-  enum { MOST = 65535 };
-  if (hints.channel > MOST || hints.send_tb > MOST || hints.recv_tb > MOST) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a channel or thread block above %d is out of range", MOST);
+  enum { MAX_HINT = 65535 };
+  if (hints.channel > MAX_HINT || hints.send_tb > MAX_HINT || hints.recv_tb > MAX_HINT) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a channel or thread block above %d is out of range", MAX_HINT);
   }
   return POLYCCL_SUCCESS;
 }
@@ -355,7 +356,7 @@ static polyccl_result add_operation(polyccl_program *program, pccl_operation ope
   uint64_t stamp = program->operations.len;
   pccl_place dst = operation.dst;
   for (int i = 0; i < operation.size; i++) {
-    *written_at(program, dst.rank, dst.buffer, dst.index + i) = stamp;
+    *find_written(program, dst.rank, dst.buffer, dst.index + i) = stamp;
   }
   *ref = (polyccl_ref){dst.rank, dst.buffer, dst.index, operation.size, stamp};
   return POLYCCL_SUCCESS;
@@ -369,12 +370,12 @@ polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref 
     to = (pccl_place){rank, src->buffer, src->index};
   } else if (index < 0 && buffer >= POLYCCL_SCRATCH && buffer < POLYCCL_SCRATCH + (int)program->scratch.len &&
              rank >= 0 && rank < program->config.ranks) {
-    to.index = buffer_chunks(program, rank, buffer);
+    to.index = count_buffer_chunks(program, rank, buffer);
   } else if (index < 0) {
     to.index = src->index;
   }
-  PCCL_TRY(check_place(program, to, src->size, true, at));
-  switch (overlap(program, from, to, src->size)) {
+  PCCL_TRY(check_place_range(program, to, src->size, true, at));
+  switch (compare_places(program, from, to, src->size)) {
     case 1: {
       char a[128], b[128];
       return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a copy from %s to %s overlaps itself",
@@ -409,7 +410,7 @@ polyccl_result polyccl_program_reduce(polyccl_program *program, const polyccl_re
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot reduce %s (size %d) into %s (size %d): the sizes differ", b,
                         operand->size, a, acc->size);
   }
-  if (overlap(program, from, to, acc->size) != 0) {
+  if (compare_places(program, from, to, acc->size) != 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "cannot reduce %s into %s: a chunk cannot be reduced with itself", b,
                         a);
   }

@@ -15,7 +15,7 @@
 #include "compiler/bound.h"
 #include "compiler/flow.h"
 #include "compiler/merge.h"
-#include "compiler/state.h"
+#include "compiler/task.h"
 
 typedef struct sample {
   const char *program, *topology;
@@ -77,11 +77,11 @@ static void with_tasks(const sample *s, void (*examine)(const pccl_tasks *, cons
   polyccl_topology *topology = NULL;
   assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
   polyccl_program *program = load(s);
-  pccl_ir ir = pccl_ir_of(program, 0);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
   pccl_schedule_rule rule = {0};
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
   assert_int_equal(schedule(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
@@ -147,11 +147,11 @@ static void the_chunk_moved_least_goes_first(void **state) {
       assert_int_equal(polyccl_program_copy(program, &ref, to, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
     }
   }
-  pccl_ir ir = pccl_ir_of(program, 0);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
   pccl_schedule_rule rule = {.max_tbs = 1}; /* a rank takes part in one task at a time */
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
   assert_int_equal(pccl_schedule_hpds(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
@@ -252,7 +252,6 @@ static void merge_to_the_end(pccl_ir *ir, const pccl_flows *flows) {
       before = ir->tbs[rank] > before ? ir->tbs[rank] : before;
     }
     assert_int_equal(pccl_merge_blocks(ir, busy, &merged), POLYCCL_SUCCESS);
-    ir->waits.len = 0;
     assert_int_equal(pccl_channels_of_blocks(ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_pass_wait(ir), POLYCCL_SUCCESS);
     if (!merged) {
@@ -279,7 +278,7 @@ static void lists_are_safe(void **state) {
   static const pccl_list_rule rules[] = {
       {.tbs = 16, .priority = PCCL_LIST_TAIL},
       {.tbs = 2, .priority = PCCL_LIST_SCARCE, .overlap = true},
-      {.tbs = 5, .priority = PCCL_LIST_LANE, .overlap = true, .window = 1},
+      {.tbs = 5, .priority = PCCL_LIST_INSTANCE, .overlap = true, .window = 1},
       {.tbs = 7, .priority = PCCL_LIST_SCARCE, .window = 2, .shuffle = 77},
   };
   int checked = 0;
@@ -288,18 +287,18 @@ static void lists_are_safe(void **state) {
     polyccl_topology *topology = NULL;
     assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
     polyccl_program *program = load(s);
-    pccl_ir ir = pccl_ir_of(program, 2);
+    pccl_ir ir = pccl_ir_of(program, NULL, 2);
     pccl_bound bound;
     pccl_flows flows;
     bool cyclic = false;
-    assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+    assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_bound_of(&ir, topology, 16 << 20, 0, &bound), POLYCCL_SUCCESS);
     if (chains[i % 4] == APART) {
       assert_int_equal(pccl_flows_set_apart(&ir, topology), POLYCCL_SUCCESS);
     }
     if (chains[i % 4] != 1) {
-      ir.most_hops = chains[i % 4] > 0 ? chains[i % 4] : 0;
+      ir.max_hops = chains[i % 4] > 0 ? chains[i % 4] : 0;
       assert_int_equal(pccl_pass_fuse(&ir), POLYCCL_SUCCESS);
     }
     assert_int_equal(pccl_flows_build(&ir, topology, 16 << 20, i % 2, &flows, &cyclic), POLYCCL_SUCCESS);
@@ -336,8 +335,8 @@ static void the_bound_is_what_the_link_needs(void **state) {
   assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_program_chunk(program, 0, POLYCCL_INPUT, 0, 1, at, &ref), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_program_copy(program, &ref, 1, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
-  pccl_ir ir = pccl_ir_of(program, 0);
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   pccl_bound bound;
   assert_int_equal(pccl_bound_of(&ir, topology, 25000000, 4, &bound), POLYCCL_SUCCESS);
@@ -363,7 +362,7 @@ static void a_topology_that_does_not_fit_is_refused(void **state) {
   assert_int_equal(polyccl_topology_open("fully:5", &topology), POLYCCL_SUCCESS);
   options.topology = topology;
   assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_ERROR_INVALID);
-  assert_string_equal(polyccl_last_error(), "allreduce_ring has 16 ranks, but topology fully:5 only 5");
+  assert_string_equal(polyccl_last_error(), "allreduce_ring has 16 ranks, but topology fully:5 has only 5");
   polyccl_topology_destroy(topology);
   polyccl_program_destroy(program);
 }

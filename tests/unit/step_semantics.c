@@ -71,8 +71,8 @@ static void generated(const trial *t, int op, const int32_t *src, size_t src_n, 
                       .reduce = pccl_reduce_kernels()->reduce[POLYCCL_INT32][POLYCCL_SUM]};
   pccl_k_end recv = {.slots = in, .count = 5}, send = {.slots = out, .count = 5};
   pccl_k_span from = {(char *)(uintptr_t)src, src_n}, to = {(char *)dst, dst_n};
-  assert_int_equal(pccl_k_run(&call, (int)t->protocol, op, in != NULL ? &recv : NULL, out != NULL ? &send : NULL, from,
-                              to, t->n, 0, 0),
+  assert_int_equal(pccl_k_move_chunk(&call, (int)t->protocol, op, in != NULL ? &recv : NULL, out != NULL ? &send : NULL,
+                                     from, to, t->n, 0, 0),
                    0);
 }
 
@@ -111,8 +111,8 @@ static void fill(trial *t) {
  * do not divide: in a plan that may run so, a value is stored only at the place of its block that it comes from). */
 static void compare(const trial *t, const char *name) {
   const pccl_op_traits *op = &pccl_ops[t->op];
-  size_t defined = op->reads_src ? pccl_least(t->src_n, t->n) : t->n;
-  defined = op->writes_dst ? pccl_least(defined, t->dst_n) : defined;
+  size_t defined = op->reads_src ? pccl_min_size(t->src_n, t->n) : t->n;
+  defined = op->writes_dst ? pccl_min_size(defined, t->dst_n) : defined;
   size_t stored = op->writes_dst ? defined : 0;
   for (size_t i = 0; i < sizeof slot_out && !op->sends; i++) {
     if (slot_out[i] != 0) {
