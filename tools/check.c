@@ -53,12 +53,12 @@ static int list_params(const pccl_program_args *args) {
     return pccl_tool_failed("check", result);
   }
   for (size_t i = 0; i < count; i++) {
-    bool changed = infos[i].preset != NULL && strcmp(infos[i].value, infos[i].preset) != 0;
+    bool changed = infos[i].default_value != NULL && strcmp(infos[i].value, infos[i].default_value) != 0;
     printf("%-14s %-12s %s", infos[i].name, infos[i].value, infos[i].help);
     if (changed) {
-      printf(" (default %s)", infos[i].preset);
+      printf(" (default %s)", infos[i].default_value);
     }
-    printf("%s\n", infos[i].preset == NULL ? " (no default)" : "");
+    printf("%s\n", infos[i].default_value == NULL ? " (no default)" : "");
   }
   free(infos);
   return PCCL_EXIT_OK;

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 "$build/polyccl" compile algorithms/allreduce_ring.lua -p ranks=3 -p protocol=LL -o "$work/plan"
 "$build/polyccl" compile algorithms/allreduce_ring.lua -p ranks=4 -o "$work/other"
 "$build/polyccl" build "$work/plan" --target cuda -o "$work/plan.cu"
-${CXX:-g++} -std=c++17 -O1 -fno-strict-aliasing -ffp-contract=off -DPCCL_ON_THREADS -include tests/gpu/on_threads.h -shared -fPIC \
+${CXX:-g++} -std=c++17 -O1 -fno-strict-aliasing -ffp-contract=off -include tests/gpu/on_threads.h -shared -fPIC \
   -o "$work/plan.so" -x c++ "$work/plan.cu"
 
 expect() { # STATUS TEXT COMMAND...
