@@ -339,12 +339,8 @@ static void free_elements(pccl_nccl *n) {
   pccl_map_free(&n->nic_names);
 }
 
-polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  return pccl_topology_read_xml_hinted(name, text, length, NULL, topology);
-}
-
-polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
-                                             const polyccl_topology_hints *hints, polyccl_topology **topology) {
+polyccl_result pccl_topology_read_nccl(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_nccl n = {.file = name, .hints = hints};
   polyccl_result hinted = pccl_nccl_check_hints(hints);
   if (hinted != POLYCCL_SUCCESS) {

@@ -26,9 +26,7 @@ static polyccl_result parse_with_hints(const char *name, const char *text, size_
   switch (kind) {
     case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file is empty, so it is no topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
-    case PCCL_KIND_XML:
-      return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
-                           : pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_XML: return pccl_topology_read_nccl(name, text, length, hints, topology);
     case PCCL_KIND_HWLOC: return pccl_topology_read_hwloc(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);

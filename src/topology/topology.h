@@ -77,12 +77,14 @@ polyccl_result pccl_model_check(const polyccl_device_model *model);
 bool pccl_synthetic_known(const char *spec);
 polyccl_result pccl_synthetic_open(const char *spec, polyccl_topology **topology);
 
+/* The readers, one for each kind of file (base/kind.h); open.c calls the right one. `name` stands for the file in
+ * messages. Errors: INVALID with the place, LIMIT, MEMORY. */
 polyccl_result pccl_topology_read_json(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_taccl(const char *name, const char *text, size_t length, polyccl_topology **topology);
-polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology);
-polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
-                                             const polyccl_topology_hints *hints, polyccl_topology **topology);
+/* `hints` may be NULL. */
+polyccl_result pccl_topology_read_nccl(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology);
 
 /* Adds this machine, found by hwloc, to the builder, with `ranks` devices (0: as many as it has cores). */
 polyccl_result pccl_detect_host(pccl_builder *builder, int ranks);
