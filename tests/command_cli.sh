@@ -39,15 +39,29 @@ ring=algorithms/allreduce_ring.lua
 plan=$folder/ring.plan
 "$polyccl" compile $ring -p ranks=2 -o "$plan" || exit 1
 
-commands="build calibrate check compare compile export info run simulate topology verify view"
+commands=$("$polyccl" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -gt 10 ] || wrong "polyccl help lists the commands" "$commands"
 for name in $commands; do
   expect 0 "usage: polyccl $name" "$polyccl" "$name" --help
   expect 0 "usage: polyccl $name" "$polyccl" "$name" -h
   expect 0 "usage: polyccl $name" "$polyccl" help "$name"
-  expect 0 "polyccl $name " "$polyccl" help
+  grep -qx ".It Xr polyccl-$name 1" docs/man/polyccl.1 || wrong "docs/man/polyccl.1 has $name" nothing
   expect 2 "polyccl $name: " "$polyccl" "$name" --no-such-option
   cannot_write "$name" --help
 done
+
+# Every option is in the subcommand's help and in its manual page, and the manual page has no other.
+while read -r name option kind; do
+  expect 0 "  $option" "$polyccl" help "$name"
+  case $option in
+    --*) item=".It Fl Fl ${option#--}" ;;
+    *) item=".It Fl ${option#-}" ;;
+  esac
+  grep -q "^$item\( \|\$\)" "docs/man/polyccl-$name.1" || wrong "docs/man/polyccl-$name.1 has $option" "no line $item"
+done < <("$polyccl" help --options)
+documented=$(cat docs/man/polyccl-*.1 | grep '^\.It Fl ' | grep -vc 'Fl h , Fl Fl help')
+options=$("$polyccl" help --options | wc -l)
+[ "$documented" = "$options" ] || wrong "the manual pages have the $options options of polyccl help --options" "$documented"
 expect 2 'unknown command "walk"' "$polyccl" walk
 expect 2 'unknown command "walk"' "$polyccl" help walk
 expect 2 'unknown command "runn" (is it run?)' "$polyccl" runn
@@ -61,12 +75,12 @@ expect 0 'run --iters number' "$polyccl" help --options
 expect 0 'usage: polyccl run' "$polyccl" run "$plan" --size 8 --help
 
 # Values: missing, forgotten, too many, given twice (the last counts); what follows -- is no option.
-expect 2 '--size wants a size from 0 to 1073741824g' "$polyccl" run "$plan" --size
-expect 2 '--trace wants a file, nothing follows it' "$polyccl" run "$plan" --trace --iters 2
-expect 2 '-o wants a file, nothing follows it' "$polyccl" compile $ring -o
-expect 2 '-o wants a file, not ""' "$polyccl" compile $ring -o ''
+expect 2 '--size expects a size from 0 to 1073741824g' "$polyccl" run "$plan" --size
+expect 2 '--trace expects a file, but nothing follows it' "$polyccl" run "$plan" --trace --iters 2
+expect 2 '-o expects a file, but nothing follows it' "$polyccl" compile $ring -o
+expect 2 '-o expects a file, not ""' "$polyccl" compile $ring -o ''
 expect 2 '--threads takes no value, not "1"' "$polyccl" run "$plan" --threads=1
-expect 2 '--iters wants a number of calls from 1 to 1073741824, not "0"' "$polyccl" run "$plan" --iters 2 --iters 0
+expect 2 '--iters expects a number of calls from 1 to 1073741824, not "0"' "$polyccl" run "$plan" --iters 2 --iters 0
 expect 0 '#wrong' "$polyccl" run --iters 5 --iters=1 --size 64m --size 8 -- "$plan"
 expect 2 '--size: cannot read: No such file or directory' "$polyccl" run -- --size
 expect 2 'unexpected argument "two.plan"' "$polyccl" run -- "$plan" two.plan

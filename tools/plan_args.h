@@ -16,4 +16,8 @@ polyccl_result pccl_plan_args_load(const char *tool, const pccl_program_args *ar
 polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args *args,
                                       const polyccl_compile_options *options, polyccl_plan **plan);
 
+/* Gives the plan another loop order, which makes it another plan: it is verified again and gets the FIFO depth that it
+ * needs. */
+polyccl_result pccl_plan_set_order(polyccl_plan *plan, polyccl_loop_order order);
+
 #endif

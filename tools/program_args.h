@@ -18,10 +18,18 @@ typedef struct pccl_program_args {
 } pccl_program_args;
 
 /* The rows of a subcommand's table (option.h) for its member `program` in ARGS. */
-#define PCCL_PROGRAM_OPTIONS(ARGS)                                                              \
-  {.name = "-p", .takes = PCCL_TAKES_PARAMETER, .at = offsetof(ARGS, program)}, {               \
-    .name = "", .takes = PCCL_TAKES_PATH, .wants = "a file", .at = offsetof(ARGS, program.path) \
+#define PCCL_PROGRAM_OPTIONS(ARGS)                                                                \
+  {.name = "-p",                                                                                  \
+   .value = "NAME=VALUE",                                                                         \
+   .help = PCCL_HELP_PARAMETER,                                                                   \
+   .takes = PCCL_TAKES_PARAMETER,                                                                 \
+   .at = offsetof(ARGS, program)},                                                                \
+  {                                                                                               \
+    .name = "", .takes = PCCL_TAKES_PATH, .expects = "a file", .at = offsetof(ARGS, program.path) \
   }
+#define PCCL_HELP_PARAMETER                                                                                \
+  "Give the program's parameter NAME a value. The option may be repeated; polyccl check PROGRAM --params " \
+  "lists the parameters."
 
 /* "name=value"; false: it is not. */
 bool pccl_program_args_add(pccl_program_args *args, const char *text);

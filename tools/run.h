@@ -1,5 +1,6 @@
-/* polyccl run: run.c reads the arguments and compiles, run_folder.c takes folders, run_code.c makes code of plans,
- * run_ranks.c and its parts (run_ranks.h) are what every rank does, run_data.c makes the data and checks it. */
+/* polyccl run: run.c reads the arguments, run_load.c loads and compiles plans, run_folder.c takes folders, run_code.c
+ * makes code of plans, run_ranks.c and its parts (run_ranks.h) are what every rank does, run_data.c makes the data and
+ * checks it. */
 #ifndef PCCL_TOOLS_RUN_H
 #define PCCL_TOOLS_RUN_H
 

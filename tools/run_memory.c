@@ -8,10 +8,10 @@
 #include "base/options.h"
 #include "run_ranks.h"
 
-static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* The number of a line "NAME:   123 kB" of /proc/meminfo in bytes; 0: no such line. */
-static uint64_t meminfo(const char *text, const char *name) {
+static uint64_t read_meminfo(const char *text, const char *name) {
   const char *line = strstr(text, name);
   unsigned long long kilobytes = 0;
   return line != NULL && sscanf(line + strlen(name), ": %llu", &kilobytes) == 1 ? (uint64_t)kilobytes << 10 : 0;
@@ -28,18 +28,18 @@ static size_t read_text(const char *path, char *text, size_t room) {
 }
 
 /* What the machine and this group of processes (a container) can give; UINT64_MAX: the kernel does not say. */
-static uint64_t available(void) {
+static uint64_t available_memory(void) {
   static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
   char text[4096];
   uint64_t bytes = UINT64_MAX;
   if (read_text("/proc/meminfo", text, sizeof text) > 0 && strstr(text, "MemAvailable") != NULL) {
-    bytes = meminfo(text, "MemAvailable") + meminfo(text, "SwapFree");
+    bytes = read_meminfo(text, "MemAvailable") + read_meminfo(text, "SwapFree");
   }
   for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
     uint64_t limit;
     if (read_text(limits[i], text, sizeof text) > 0) {
       text[strcspn(text, "\n")] = '\0';
-      bytes = pccl_parse_number(text, &limit) ? lesser(bytes, limit) : bytes;
+      bytes = pccl_parse_number(text, &limit) ? min_u64(bytes, limit) : bytes;
     }
   }
   return bytes;
@@ -53,7 +53,8 @@ static uint64_t limit_of(int resource) {
 }
 
 /* Buffers and scratch of one placement; false: more than 64 bits. `largest`: of a rank. */
-static bool needs(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t *largest, uint64_t *all) {
+static bool count_memory(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t *largest,
+                         uint64_t *all) {
   size_t bytes[2], element = polyccl_dtype_size(args->dtype);
   if (!pccl_run_buffer_bytes(args, plan, count, bytes)) {
     return false;
@@ -82,15 +83,15 @@ static polyccl_result too_much(const pccl_run_args *args, const polyccl_plan *pl
 }
 
 polyccl_result pccl_run_check_memory(const pccl_run_args *args, size_t count) {
-  uint64_t there = available();
-  uint64_t allowed = lesser(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)), resident = limit_of(RLIMIT_RSS);
+  uint64_t there = available_memory();
+  uint64_t allowed = min_u64(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)), resident = limit_of(RLIMIT_RSS);
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     const polyccl_plan *plan = args->plan[i];
     uint64_t largest = UINT64_MAX, all = UINT64_MAX;
     if (plan == NULL) {
       continue;
     }
-    bool counted = needs(args, plan, count, &largest, &all);
+    bool counted = count_memory(args, plan, count, &largest, &all);
     if (!counted || all > there) {
       return too_much(args, plan, count, counted ? all : UINT64_MAX, there, "can be had");
     }

@@ -41,7 +41,6 @@ typedef struct pccl_run_measured {
 
 /* ---- run_buffers.c ---- */
 
-pccl_collective_spec pccl_run_spec(const polyccl_plan *plan);
 /* Bytes of the two buffers of a rank, guards included; in place the second is only guards. False: more than 64 bits. */
 bool pccl_run_buffer_bytes(const pccl_run_args *args, const polyccl_plan *plan, size_t count, size_t bytes[2]);
 polyccl_result pccl_run_make_buffers(const pccl_run_args *args, const polyccl_plan *plan, int rank, size_t count,

@@ -8,8 +8,8 @@
 #include "runtime/call_trace.h"
 
 /* Events of a rank in a trace: pages that are not written cost nothing. */
-enum { MOST_EVENTS = 1 << 19, TRACED_CALLS = 9 };
-static const size_t trace_bytes = sizeof(pccl_call_trace) + MOST_EVENTS * sizeof(pccl_call_record);
+enum { MAX_EVENTS = 1 << 19, TRACED_CALLS = 9 };
+static const size_t trace_bytes = sizeof(pccl_call_trace) + MAX_EVENTS * sizeof(pccl_call_record);
 
 /* What the rank recorded: of the call just made, and of the quickest one so far. */
 typedef enum which { CURRENT = 0, QUICKEST } which;
@@ -19,7 +19,7 @@ static pccl_call_trace *trace_of(const pccl_run_job *j, int rank, which w) {
 }
 
 /* From the first rank's start to the last event, all ranks. */
-static uint64_t duration(const pccl_run_job *j, int ranks) {
+static uint64_t call_duration(const pccl_run_job *j, int ranks) {
   uint64_t begin = UINT64_MAX, end = 0;
   for (int rank = 0; rank < ranks; rank++) {
     const pccl_call_trace *trace = trace_of(j, rank, CURRENT);
@@ -35,8 +35,8 @@ static uint64_t duration(const pccl_run_job *j, int ranks) {
 polyccl_result pccl_run_record(polyccl_comm *comm, pccl_run_job *j, int id, const pccl_run_buffers *b, size_t count) {
   int rank = polyccl_comm_user_rank(comm);
   pccl_call_trace *trace = trace_of(j, rank, CURRENT);
-  trace->capacity = MOST_EVENTS;
-  uint64_t least = UINT64_MAX;
+  trace->capacity = MAX_EVENTS;
+  uint64_t min_duration = UINT64_MAX;
   for (int i = 0; i < TRACED_CALLS; i++) {
     PCCL_TRY(pccl_run_barrier(comm, j->board));
     pccl_record_calls(comm, trace);
@@ -44,9 +44,9 @@ polyccl_result pccl_run_record(polyccl_comm *comm, pccl_run_job *j, int id, cons
     pccl_record_calls(comm, NULL);
     PCCL_TRY(result);
     PCCL_TRY(pccl_run_barrier(comm, j->board));
-    uint64_t now_took = duration(j, polyccl_comm_count(comm)); /* every rank finds the same */
-    if (now_took < least) {
-      least = now_took;
+    uint64_t duration = call_duration(j, polyccl_comm_count(comm)); /* every rank finds the same */
+    if (duration < min_duration) {
+      min_duration = duration;
       memcpy(trace_of(j, rank, QUICKEST), trace, sizeof *trace + trace->count * sizeof trace->record[0]);
     }
   }

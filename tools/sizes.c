@@ -59,9 +59,9 @@ static const char *parse_sizes(const char *text, pccl_sizes *made) {
     return ": something follows the factor";
   }
   if (made->min == 0 && made->max > 0 && made->factor > 0) {
-    return ": sizes from 0 on want a step (0:1m:+64k)";
+    return ": sizes from 0 on need a step (0:1m:+64k)";
   }
-  if (made->factor == 0 && (made->max - made->min) / made->step >= PCCL_MOST_SIZES) {
+  if (made->factor == 0 && (made->max - made->min) / made->step >= PCCL_MAX_SIZES) {
     return ": these are more than 100000 sizes";
   }
   return NULL;

@@ -1,5 +1,5 @@
 /* Sizes on the command line: BYTES, or MIN:MAX, or MIN:MAX:FACTOR, or MIN:MAX:+STEP. Units are k, m and g, also written
- * as KB or KiB, powers of 1024. 0 is a size; a range from 0 wants a step. */
+ * as KB or KiB, powers of 1024. 0 is a size; a range from 0 needs a step. */
 #ifndef PCCL_TOOLS_SIZES_H
 #define PCCL_TOOLS_SIZES_H
 
@@ -16,11 +16,11 @@ typedef struct pccl_sizes {
   uint64_t step;   /* >= 1 */
 } pccl_sizes;
 
-#define PCCL_SIZES_WANTED "a size from 0 to 1073741824g such as 64m, or sizes such as 1k:64m, 8:64m:4 or 1m:8m:+1m"
+#define PCCL_SIZES_EXPECTED "a size from 0 to 1073741824g such as 64m, or sizes such as 1k:64m, 8:64m:4 or 1m:8m:+1m"
 
-/* False: not sizes, or more than PCCL_MOST_SIZES of them; what is wrong, with ": " in front, goes into `why`. */
+/* False: not sizes, or more than PCCL_MAX_SIZES of them; what is wrong, with ": " in front, goes into `why`. */
 bool pccl_sizes_parse(const char *text, pccl_sizes *sizes, char *why, size_t room);
-enum { PCCL_MOST_SIZES = 100000 };
+enum { PCCL_MAX_SIZES = 100000 };
 
 size_t pccl_sizes_count(const pccl_sizes *sizes);
 /* The size after `at`, false after the last. */

@@ -72,16 +72,16 @@ typedef struct polyccl_device_model {
   char *name;   /* "A100-SXM4-40GB" */
   char *vendor; /* "nvidia", "amd", "cpu", ... */
   polyccl_protocol_model protocol[POLYCCL_PROTOCOL_COUNT];
-  double reduce_bandwidth;        /* GB/s of payload that one thread block moves where it also reduces */
-  double forward_bandwidth;       /* the same where it receives and sends (rcs, rrs, rrcs); 0: no less than without */
-  double local_bandwidth;         /* GB/s that all copies and reductions in the device's memory share */
-  double contention;              /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
-  int32_t max_thread_blocks;      /* per rank, resident at once */
-  int32_t max_channels;           /* per connection pair */
-  int32_t concurrent_blocks;      /* thread blocks of a rank that truly run at once; 0: all of them */
-  int32_t pipeline;               /* an executor cuts its largest step into so many micro-batches ... */
-  uint64_t least_tile, most_tile; /* ... of so many bytes; pipeline 0: as few as fit into FIFO slots */
-  int32_t rates; /* entries in use of `rate`, sizes ascending; 0: the rates above hold for every size */
+  double reduce_bandwidth;     /* GB/s of payload that one thread block moves where it also reduces */
+  double forward_bandwidth;    /* the same where it receives and sends (rcs, rrs, rrcs); 0: no less than without */
+  double local_bandwidth;      /* GB/s that all copies and reductions in the device's memory share */
+  double contention;           /* a link that n blocks fill gives n + k of them 1 / (1 + k * contention) of itself */
+  int32_t max_thread_blocks;   /* per rank, resident at once */
+  int32_t max_channels;        /* per connection pair */
+  int32_t concurrent_blocks;   /* thread blocks of a rank that truly run at once; 0: all of them */
+  int32_t pipeline;            /* an executor cuts its largest step into so many micro-batches ... */
+  uint64_t min_tile, max_tile; /* ... of so many bytes; pipeline 0: as few as fit into FIFO slots */
+  int32_t rates;               /* entries in use of `rate`, sizes ascending; 0: the rates above hold for every size */
   polyccl_rates rate[POLYCCL_MAX_RATES];
   bool by_reference; /* a receiver copies from the sender's own buffer: a message is moved once, not twice */
 } polyccl_device_model;

@@ -23,7 +23,7 @@ static void skip_blanks(scan *s) {
   }
 }
 
-static bool starts(const scan *s, const char *word) {
+static bool starts_with(const scan *s, const char *word) {
   size_t length = strlen(word);
   return (size_t)(s->end - s->at) >= length && memcmp(s->at, word, length) == 0;
 }
@@ -37,10 +37,10 @@ static void skip_past(scan *s, const char *mark) {
 
 /* Past what may stand in front of the root. */
 static void skip_prolog(scan *s) {
-  for (skip_blanks(s); starts(s, "<?") || starts(s, "<!"); skip_blanks(s)) {
-    if (starts(s, "<?")) {
+  for (skip_blanks(s); starts_with(s, "<?") || starts_with(s, "<!"); skip_blanks(s)) {
+    if (starts_with(s, "<?")) {
       skip_past(s, "?>");
-    } else if (starts(s, "<!--")) {
+    } else if (starts_with(s, "<!--")) {
       skip_past(s, "-->");
     } else {
       const char *end = memchr(s->at, '>', (size_t)(s->end - s->at));
@@ -181,7 +181,7 @@ static pccl_kind kind_of_object(scan s) {
         continue;
       }
       bool typed = kind == PCCL_KIND_SCCL && !members[i].second;
-      return typed && !starts(&s, "\"algorithm\"") ? PCCL_KIND_SCCL_OBJECT : kind;
+      return typed && !starts_with(&s, "\"algorithm\"") ? PCCL_KIND_SCCL_OBJECT : kind;
     }
   }
   return PCCL_KIND_JSON;
@@ -192,7 +192,7 @@ static pccl_kind kind_of_list(scan s) {
   name key;
   s.at++;
   skip_blanks(&s);
-  if (starts(&s, "{")) {
+  if (starts_with(&s, "{")) {
     for (s.at++; next_member(&s, &key); skip_member(&s)) {
       if (is_named(key, "ph")) {
         return PCCL_KIND_TRACE;
@@ -227,7 +227,7 @@ static bool is_noise(const scan *s) {
     unsigned char c = (unsigned char)s->at[i];
     controls += (c < 0x20 && (c < '\t' || c > '\r')) || c == 0x7f;
   }
-  return controls > length / MANY && !starts(s, "\x1bLua");
+  return controls > length / MANY && !starts_with(s, "\x1bLua");
 }
 
 static pccl_kind kind_of_binary(const scan *s) {
@@ -253,18 +253,19 @@ static pccl_kind kind_of_binary(const scan *s) {
 
 /* A word that stands alone: "local" but not "locals". */
 static bool starts_word(const scan *s, const char *word) {
-  return starts(s, word) && (s->at + strlen(word) == s->end || !is_word(s->at[strlen(word)]));
+  return starts_with(s, word) && (s->at + strlen(word) == s->end || !is_word(s->at[strlen(word)]));
 }
 
 /* A keyword and the name after it, which Lua never has. */
-static bool declares(const scan *s, const char *keyword) {
+static bool declares_name(const scan *s, const char *keyword) {
   const char *after = s->at + strlen(keyword);
   return starts_word(s, keyword) && s->end - after > 1 && after[0] == ' ' && is_letter(after[1]);
 }
 
 static bool is_python(const scan *s) {
-  return declares(s, "import") || declares(s, "def") || declares(s, "class") || starts(s, "\"\"\"") ||
-         (declares(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
+  return declares_name(s, "import") || declares_name(s, "def") || declares_name(s, "class") ||
+         starts_with(s, "\"\"\"") ||
+         (declares_name(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
 }
 
 /* A Lua program begins with a comment, a keyword, or a name and what can follow it: a call, an assignment, an index. */
@@ -275,7 +276,7 @@ static bool is_lua(scan s) {
       return true;
     }
   }
-  if (starts(&s, "--")) {
+  if (starts_with(&s, "--")) {
     return true;
   }
   const char *start = s.at;
@@ -304,8 +305,8 @@ pccl_kind pccl_kind_of(const char *text, size_t length) {
   if (*s.at == '{' || *s.at == '[') {
     return *s.at == '{' ? kind_of_object(s) : kind_of_list(s);
   }
-  bool script = starts(&s, "#!");
-  while (starts(&s, "#")) { /* comments of a plan, or of Python */
+  bool script = starts_with(&s, "#!");
+  while (starts_with(&s, "#")) { /* comments of a plan, or of Python */
     const char *line = s.at;
     skip_past(&s, "\n");
     if (script && memmem(line, (size_t)(s.at - line), "python", 6) != NULL) {
@@ -314,8 +315,8 @@ pccl_kind pccl_kind_of(const char *text, size_t length) {
     skip_blanks(&s);
     script = false;
   }
-  return starts(&s, "polyccl-plan") ? PCCL_KIND_PLAN_TEXT
-         : is_python(&s)            ? PCCL_KIND_PYTHON
-         : is_lua(s)                ? PCCL_KIND_LUA
-                                    : PCCL_KIND_TEXT;
+  return starts_with(&s, "polyccl-plan") ? PCCL_KIND_PLAN_TEXT
+         : is_python(&s)                 ? PCCL_KIND_PYTHON
+         : is_lua(s)                     ? PCCL_KIND_LUA
+                                         : PCCL_KIND_TEXT;
 }

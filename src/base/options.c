@@ -11,8 +11,8 @@ const pccl_option_entry pccl_options[] = {
     {"POLYCCL_CHECK", "0", "1: every call is compared between the ranks; different calls are an error, not a hang"},
     {"POLYCCL_DEBUG", "none", "log level: none, version, warn, info, trace"},
     {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},
-    {"POLYCCL_LUA_MEMORY", "4g", "most memory a program may use while it is read"},
-    {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "most Lua instructions a program may run"},
+    {"POLYCCL_LUA_MEMORY", "4g", "max memory of a program while it is read"},
+    {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "max Lua instructions that a program runs"},
     {"POLYCCL_BIND", "core", "core: ranks that polyccl starts get a core each where there are enough; none"},
     {"POLYCCL_BUFFER", "64m", "memory of a rank's receiving connections in one plan"},
     {"POLYCCL_TIMEOUT", "30", "seconds a rank waits for another before it gives up"},
@@ -27,7 +27,7 @@ const char *pccl_option(const char *name) {
   }
   for (const pccl_option_entry *entry = pccl_options; entry->name != NULL; entry++) {
     if (strcmp(entry->name, name) == 0) {
-      return entry->preset;
+      return entry->default_value;
     }
   }
   return "";

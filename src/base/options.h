@@ -8,7 +8,7 @@
 #include <polyccl/types.h>
 
 typedef struct pccl_option_entry {
-  const char *name, *preset, *help;
+  const char *name, *default_value, *help;
 } pccl_option_entry;
 
 /* The whole table; ends with a NULL name. */

@@ -1,4 +1,4 @@
-/* Writes a plan as source. What steps do stands in src/kernel; here only which step, where, after what. */
+/* Writes a plan as source: calls of the macros of kernel/moves.h, with the text of the headers that define them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,29 +15,25 @@ typedef struct generator {
   const polyccl_plan *plan;
   polyccl_target target;
   FILE *to;
-  uint32_t written; /* set of pccl_portable_files */
-  int32_t *end;     /* [2 * connections] the number of the connection among its rank's sends, its rank's receives */
+  uint32_t written; /* bit set: the pccl_portable_files that the file already has */
+  int32_t
+      *end; /* [2 * connections] its number among the sends of its source, then among the receives of its destination */
   bool averages;
   pccl_contributions contributions;
   struct addends {
     size_t first;
-    bool alike;           /* one entry for all chunks */
-  } * addends;            /* [steps] in the table */
-  PCCL_VEC(size_t) table; /* places in the contributions */
+    bool alike;           /* all chunks share one entry */
+  } * addends;            /* [steps] index of the first entry in the table */
+  PCCL_VEC(size_t) table; /* indices in the contributions */
   pccl_map known;
 } generator;
 
-static const char *const op_names[POLYCCL_STEP_OP_COUNT] = {
-    [POLYCCL_STEP_NOP] = "PCCL_K_NOP", [POLYCCL_STEP_SEND] = "PCCL_K_SEND", [POLYCCL_STEP_RECV] = "PCCL_K_RECV",
-    [POLYCCL_STEP_RCS] = "PCCL_K_RCS", [POLYCCL_STEP_RRC] = "PCCL_K_RRC",   [POLYCCL_STEP_RRCS] = "PCCL_K_RRCS",
-    [POLYCCL_STEP_RRS] = "PCCL_K_RRS", [POLYCCL_STEP_COPY] = "PCCL_K_COPY", [POLYCCL_STEP_REDUCE] = "PCCL_K_REDUCE",
-};
 static const char *const protocol_names[POLYCCL_PROTOCOL_COUNT] = {
     [POLYCCL_SIMPLE] = "PCCL_K_SIMPLE", [POLYCCL_LL] = "PCCL_K_LL", [POLYCCL_LL128] = "PCCL_K_LL128"};
 
 /* ---- the portable source ---- */
 
-/* Copies a header that is not there yet, and in the place of its includes those headers. */
+/* Copies a header unless the file has it, with the headers that it includes in place of the include lines. */
 static void write_portable(generator *g, const char *name) {
   const pccl_portable_file *file = pccl_portable_files;
   while (file->name != NULL && strcmp(file->name, name) != 0) {
@@ -68,10 +64,10 @@ static void write_portable(generator *g, const char *name) {
   }
 }
 
-/* ---- what averages need to know ---- */
+/* ---- addends of averages ---- */
 
-/* Few pairs of numbers are different: a step whose chunks are alike refers to the one entry of its pair. */
-static polyccl_result put_alike(generator *g, size_t i, size_t *first) {
+/* A plan has few different pairs of numbers, so steps whose chunks are alike share one entry for each pair. */
+static polyccl_result share_entry(generator *g, size_t i, size_t *first) {
   uint64_t key = (uint64_t)g->contributions.a[i] << 32 | g->contributions.b[i];
   bool is_new;
   uint64_t *place = pccl_map_put(&g->known, key, g->table.len, &is_new);
@@ -107,7 +103,7 @@ static polyccl_result list_addends(generator *g) {
     bool alike = chunks_alike(c, s);
     g->addends[s] = (struct addends){.first = g->table.len, .alike = alike};
     if (alike && c->first[s] < c->first[s + 1]) {
-      PCCL_TRY(put_alike(g, c->first[s], &g->addends[s].first));
+      PCCL_TRY(share_entry(g, c->first[s], &g->addends[s].first));
     }
     for (size_t i = c->first[s]; !alike && i < c->first[s + 1]; i++) {
       if (!pccl_vec_push(&g->table, i)) {
@@ -123,7 +119,10 @@ static void write_addends_table(const generator *g) {
   if (g->table.len == 0) {
     return;
   }
-  fputs("\n/* For averages: how many contributions the operands of reductions hold, whether they are all. */\n", g->to);
+  fputs(
+      "\n/* For averages: how many contributions the operands of reductions hold, and whether the result holds all. "
+      "*/\n",
+      g->to);
   fprintf(g->to, "static %sconst uint64_t pccl_k_addends[] = {", g->target == POLYCCL_TARGET_C ? "" : "__device__ ");
   for (size_t i = 0; i < g->table.len; i++) {
     size_t at = g->table.data[i];
@@ -133,7 +132,7 @@ static void write_addends_table(const generator *g) {
   fputs("};\n", g->to);
 }
 
-/* The step's addends in the table: the first, and whether each chunk has its own. */
+/* Writes the step's first entry in the table of addends, and whether each chunk has its own. */
 static void write_addends(const generator *g, const polyccl_step *step) {
   if (!g->averages || !pccl_ops[step->op].reduces) {
     fputs("NULL, 0", g->to);
@@ -159,14 +158,24 @@ static void write_waits(const generator *g, const polyccl_step *step, int32_t ra
   fputs(step->waits == 0 ? "1" : "", g->to);
 }
 
+/* The op's constant in kernel/moves.h: its name in capitals after PCCL_K_. */
+static void write_op(FILE *to, uint8_t op) {
+  fputs("PCCL_K_", to);
+  for (const char *name = pccl_ops[op].name; *name != '\0'; name++) {
+    fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, to);
+  }
+}
+
 static void write_step(const generator *g, const polyccl_step *step, int32_t rank, int32_t number) {
   polyccl_location at = pccl_step_location(g->plan, step);
   const char *slash = at.file != NULL ? strrchr(at.file, '/') : NULL;
   fprintf(g->to, "    PCCL_K_STEP(%d, ", number + 1);
   write_waits(g, step, rank);
-  fprintf(g->to, ", %s, %d, %d, %d, %d, %d, %d, %d, ", op_names[step->op],
-          step->recv >= 0 ? g->end[2 * step->recv + 1] : -1, step->send >= 0 ? g->end[2 * step->send] : -1,
-          step->src_buf, step->src, step->dst_buf, step->dst, step->op == POLYCCL_STEP_NOP ? 0 : step->count);
+  fputs(", ", g->to);
+  write_op(g->to, step->op);
+  fprintf(g->to, ", %d, %d, %d, %d, %d, %d, %d, ", step->recv >= 0 ? g->end[2 * step->recv + 1] : -1,
+          step->send >= 0 ? g->end[2 * step->send] : -1, step->src_buf, step->src, step->dst_buf, step->dst,
+          pccl_op_moves(step->op) ? step->count : 0);
   write_addends(g, step);
   fputc(')', g->to);
   if (at.line > 0) {
@@ -215,7 +224,7 @@ static polyccl_result number_ends(generator *g) {
   return POLYCCL_SUCCESS;
 }
 
-/* What the host part of a device executor looks at before it launches. */
+/* The host part of a device executor reads this before it launches. */
 static void write_identity(const generator *g, uint64_t fingerprint) {
   fprintf(
       g->to,
@@ -226,7 +235,7 @@ static void write_identity(const generator *g, uint64_t fingerprint) {
 
 static void write_c_tables(const generator *g) {
   const polyccl_plan *plan = g->plan;
-  fputs("\n/* What the runtime looks up. */\n", g->to);
+  fputs("\n/* The runtime looks these tables up. */\n", g->to);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
     fprintf(g->to, "static const pccl_k_function rank%d[] = {", rank);
     for (int32_t tb = 0; tb < plan->rank[rank].tbs; tb++) {
@@ -247,7 +256,7 @@ static void write_c_tables(const generator *g) {
 static void write_kernel(generator *g) {
   const polyccl_plan *plan = g->plan;
   fputs(
-      "\n/* A GPU thread block runs thread block `number`, counted through all ranks. */\n"
+      "\n/* A GPU thread block executes thread block `number` of the plan, counted through all ranks. */\n"
       "static __device__ void pccl_k_dispatch(const pccl_k_work *, uint32_t number, pccl_k_call *c, pccl_k_block *b) "
       "{\n  switch (number) {\n",
       g->to);
@@ -269,7 +278,7 @@ static void write_prologue(const generator *g) {
   }
 }
 
-static void write_all(generator *g) {
+static void write_source(generator *g) {
   const polyccl_plan *plan = g->plan;
   fprintf(g->to,
           "/* Generated by polyccl build --target %s from a plan for %s on %d ranks. */\n"
@@ -293,10 +302,10 @@ static void write_all(generator *g) {
 
 polyccl_result polyccl_interpreter_generate(polyccl_target target, FILE *to) {
   if (target != POLYCCL_TARGET_CUDA && target != POLYCCL_TARGET_HIP) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "the interpreter kernel is for targets cuda and hip");
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "the interpreter kernel exists for the targets cuda and hip only");
   }
   generator g = {.target = target, .to = to};
-  fprintf(to, "/* Generated by polyccl build --interpreter --target %s: runs any plan. */\n", target_names[target]);
+  fprintf(to, "/* Generated by polyccl build --interpreter --target %s, for any plan. */\n", target_names[target]);
   write_prologue(&g);
   fputs("#define PCCL_K_PROTOCOL ((int)work->protocol)\n", to);
   write_portable(&g, "tables.h");
@@ -317,7 +326,7 @@ polyccl_result polyccl_plan_generate(const polyccl_plan *plan, polyccl_target ta
     result = list_addends(&g);
   }
   if (result == POLYCCL_SUCCESS) {
-    write_all(&g);
+    write_source(&g);
     if (fflush(to) != 0 || ferror(to) != 0) {
       result = pccl_fail_errno("cannot write the generated source");
     }

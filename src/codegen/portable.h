@@ -1,4 +1,4 @@
-/* The text of src/kernel's portable headers, embedded when the library is built. */
+/* The text of the portable headers in src/kernel, which the build embeds in the library. */
 #ifndef PCCL_CODEGEN_PORTABLE_H
 #define PCCL_CODEGEN_PORTABLE_H
 
@@ -10,6 +10,6 @@ typedef struct pccl_portable_file {
   const size_t *length;
 } pccl_portable_file;
 
-extern const pccl_portable_file pccl_portable_files[]; /* ends with a NULL name */
+extern const pccl_portable_file pccl_portable_files[]; /* a NULL name ends the list */
 
 #endif

@@ -1,12 +1,14 @@
-/* One source for three compilers: what kernels need of the machine they run on.
+/* What kernels need of the machine they run on. One source serves two forms:
  *
- *   C (cc)           a thread block is a state machine of one thread: PCCL_AWAIT leaves the function and comes back
- *   CUDA, HIP        a thread block is one: PCCL_AWAIT spins in thread 0, the others wait at a barrier
- *   PCCL_ON_THREADS  the GPU form on the CPU, a pthread per GPU thread, so that its logic can be proved without a GPU;
- *                    tests/gpu/on_threads.h gives the built-ins
+ *   C     A plan's thread block is a state machine on one CPU thread. A step that must wait leaves its function, and
+ * the next call returns to it. GPU   A plan's thread block is a GPU thread block. Thread 0 polls, and the other threads
+ * wait at a barrier.
  *
- * Self-contained: generated files carry the text of this header and of moves.h. Only built-ins and fixed-width types.
- */
+ * nvcc and hipcc compile the GPU form. Any other C++ compiler can, too: its user defines PCCL_K_BUILTINS, declares
+ * CUDA's built-ins (__device__, threadIdx, __syncthreads_or() and so on) before this header, and may define
+ * PCCL_K_PAUSE() and PCCL_K_BACKOFF.
+ *
+ * Generated files carry the text of this header and of moves.h, so it uses built-ins and fixed-width types alone. */
 #ifndef PCCL_KERNEL_DEVICE_H
 #define PCCL_KERNEL_DEVICE_H
 
@@ -14,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__CUDACC__) || defined(__HIPCC__) || defined(PCCL_ON_THREADS)
+#if defined(__CUDACC__) || defined(__HIPCC__) || defined(PCCL_K_BUILTINS)
 #define PCCL_GPU 1
 #else
 #define PCCL_GPU 0
@@ -26,7 +28,7 @@
 #define PCCL_FN static inline __attribute__((always_inline, unused))
 #endif
 
-/* Words and packs that are read from, and written to, memory of any type. */
+/* Marks the types of words and packs that access memory of any type. */
 #ifdef __CUDACC__
 #define PCCL_ALIAS /* nvcc's code does not depend on types */
 #define PCCL_UNROLL _Pragma("unroll")
@@ -42,26 +44,28 @@ typedef uint64_t PCCL_ALIAS pccl_k_word;
 PCCL_FN uint32_t pccl_k_thread(void) { return threadIdx.x; }
 PCCL_FN uint32_t pccl_k_threads(void) { return blockDim.x; }
 PCCL_FN void pccl_k_barrier(void) { __syncthreads(); }
-/* A barrier; true in all threads where one or more came with true, so that they leave together. */
+/* A barrier that also votes: it returns true to all threads if any thread came with true, so that all leave together.
+ */
 PCCL_FN int pccl_k_any(int mine) { return __syncthreads_or(mine); }
 #endif
 
-/* Between two looks at what another will change. */
-#ifdef PCCL_ON_THREADS
-enum { PCCL_K_PATIENCE = 0 };
-PCCL_FN void pccl_k_pause(void) { sched_yield(); }
-#else
-enum { PCCL_K_PATIENCE = 1023 }; /* looks, a power of two less 1, between two at the stop flag, which may be far */
-PCCL_FN void pccl_k_pause(void) {}
+/* What a waiting thread does between two polls of a word that another thread block changes. */
+#ifndef PCCL_K_PAUSE
+#define PCCL_K_PAUSE() ((void)0)
+#endif
+/* A waiting thread polls so many times (a power of two) before it reads the stop flag, which lies in the host's memory
+ * and costs a transfer over the bus. */
+#ifndef PCCL_K_BACKOFF
+#define PCCL_K_BACKOFF 1024
 #endif
 
-/* ---- memory that others see ----
+/* ---- memory that other thread blocks and ranks see ----
  *
- * What threads of a block wrote before a barrier is released by one thread after it: pccl_k_fence() once, then
- * pccl_k_store_fenced() for each counter. */
+ * The threads of a block write data and meet at a barrier. Then one thread releases what all of them wrote: it calls
+ * pccl_k_fence() once and pccl_k_store_fenced() for each counter. */
 
 #if defined(__CUDACC__)
-/* System scope: the peer may be another device or another process. */
+/* System scope, since the peer may be another device or another process. */
 PCCL_FN uint64_t pccl_k_load(const uint64_t *at) {
   uint64_t value;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
@@ -100,7 +104,7 @@ PCCL_FN uint64_t pccl_k_load(const uint64_t *at) { return __atomic_load_n(at, __
 PCCL_FN void pccl_k_store(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
 PCCL_FN uint64_t pccl_k_load_relaxed(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 PCCL_FN void pccl_k_store_relaxed(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
-/* Every store releases by itself: on a CPU that costs little, and the thread sanitizer knows no fences. */
+/* Every store releases by itself, which costs little on a CPU. The thread sanitizer does not understand fences. */
 PCCL_FN void pccl_k_fence(void) {}
 PCCL_FN void pccl_k_store_fenced(uint64_t *at, uint64_t value) { pccl_k_store(at, value); }
 #endif

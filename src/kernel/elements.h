@@ -1,6 +1,6 @@
-/* Reductions by all threads of a block, for the GPU form of generated kernels. Numbers of types and reductions are
- * those of polyccl/types.h. The arithmetic is docs/executor.md's, bit for bit: 16-bit floats in 32 bits, rounded to
- * nearest even; one NaN; averages as mean.h has them. */
+/* Reductions by all threads of a block, for the GPU form of generated kernels. Types and reductions have the numbers of
+ * polyccl/types.h. The results have the bits that docs/executor.md defines: 16-bit floats are computed in 32 bits and
+ * rounded to nearest even, every NaN becomes one, and averages follow mean.h. */
 #ifndef PCCL_KERNEL_ELEMENTS_H
 #define PCCL_KERNEL_ELEMENTS_H
 
@@ -11,7 +11,8 @@ struct pccl_k_bf16 {
   uint16_t bits;
 };
 
-/* Values as they are computed with. `binades`: 16-bit codes of a wider form (mean.h). LARGEST is finite. */
+/* Conversions between an element and the type it is computed in. The second argument selects a wider form of f16
+ * (mean.h). */
 template <class T>
 struct pccl_k_wide {
   typedef T type;
@@ -33,7 +34,7 @@ PCCL_FN uint64_t pccl_k_bits_of(double f) {
   return bits;
 }
 
-/* Every NaN becomes one. Integers are left alone. */
+/* Every NaN becomes one NaN. Integers do not change. */
 template <class W>
 PCCL_FN W pccl_k_one_nan(W x) {
   return x;
@@ -84,9 +85,9 @@ struct pccl_k_wide<pccl_k_f16> {
     pccl_k_f16 result;
     if (rest > 0x7f800000u) {
       result.bits = 0x7e00;
-    } else if (rest >= 0x477ff000u) { /* rounds beyond the largest */
+    } else if (rest >= 0x477ff000u) { /* rounds to 65536 or more */
       result.bits = (uint16_t)(sign | 0x7c00);
-    } else if (rest < 0x38800000u) { /* subnormal or zero: add a power whose last bit is 2^-24, take the sum's bits */
+    } else if (rest < 0x38800000u) { /* subnormal or zero: adding 2^-1 rounds at 2^-24 */
       result.bits =
           (uint16_t)(sign | (pccl_k_bits_of(pccl_k_float_of(rest) + pccl_k_float_of(0x3f000000u)) - 0x3f000000u));
     } else {
@@ -102,7 +103,7 @@ struct pccl_k_wide<pccl_k_f16> {
   }
 };
 
-/* min and max order -0 below +0: equal numbers have equal bits but for zeros. A NaN makes a NaN. */
+/* min and max order -0 below +0, and a NaN makes a NaN. Equal numbers have equal bits except for zeros. */
 template <class W>
 PCCL_FN W pccl_k_min_of(W x, W y) {
   return x < y ? x : y;
@@ -143,7 +144,7 @@ PCCL_FN T pccl_k_apply(T a, T b) {
 
 /* ---- averages ---- */
 
-/* x * left + y * right, each product rounded by itself: operands may come in either order. */
+/* x * left + y * right. Each product is rounded by itself, so the order of operands does not matter. */
 #ifdef __CUDACC__
 PCCL_FN float pccl_k_scaled_sum(float x, float left, float y, float right) {
   return __fadd_rn(__fmul_rn(x, left), __fmul_rn(y, right));
@@ -162,7 +163,7 @@ PCCL_FN W pccl_k_scaled_sum(W x, W left, W y, W right) {
 }
 #endif
 
-/* Only roundings carry the average of finite numbers beyond the largest. */
+/* Only a rounding can carry the average of finite numbers beyond the largest number. */
 template <class W>
 PCCL_FN W pccl_k_limited(W q, W sum, W largest, W widest) {
   return sum <= widest && q > largest ? largest : sum >= -widest && q < -largest ? -largest : q;
@@ -195,7 +196,7 @@ struct pccl_k_largest<pccl_k_f16> {
   enum { HEADROOM = 0 };
 };
 
-/* Factors of an average, the same for all elements; integers take no part but for the divisor. */
+/* The factors of an average, which are the same for all elements. Integers use the divisor alone. */
 template <class T>
 struct pccl_k_averaging {
   typedef pccl_k_wide<T> wide;
@@ -233,8 +234,8 @@ struct pccl_k_reducing {
   PCCL_FN T apply(T a, T b) const { return pccl_k_apply<OP, T>(a, b); }
 };
 
-/* dst[i] = out[i] = a[i] + b[i] for i below n, shared out among `all` threads of which this is number `t`; out may be
- * NULL. 16 bytes at a time where everything is aligned for it. */
+/* dst[i] = out[i] = a[i] op b[i] for i below n. `all` threads share the work, and this one is number `t`. `out` may be
+ * NULL. A thread takes 16 bytes at a time if all places are aligned for that. */
 template <class OPERATION, class T>
 PCCL_FN void pccl_k_reduce_as(const OPERATION &operation, T *dst, T *out, const T *a, const T *b, size_t n, size_t t,
                               size_t all) {
@@ -264,7 +265,7 @@ PCCL_FN void pccl_k_reduce_as(const OPERATION &operation, T *dst, T *out, const 
   }
 }
 
-/* Signed integers are added and multiplied as unsigned ones, so that they wrap; min and max compare signed. */
+/* Signed integers are added and multiplied as unsigned ones, so that they wrap around; min and max compare signed. */
 template <class T, class WRAPS, class AVERAGING>
 PCCL_FN void pccl_k_reduce_by(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
                               size_t all, uint64_t addends) {
@@ -293,7 +294,7 @@ PCCL_FN void pccl_k_reduce_integers(int op, void *dst, void *out, const void *a,
   pccl_k_reduce_by<T, WRAPS, pccl_k_averaging_integers<T, WRAPS>>(op, dst, out, a, b, n, t, all, addends);
 }
 
-/* Out of line: every step calls it. */
+/* Out of line, since every step calls it. */
 static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, void *dst, void *out, const void *a,
                                                        const void *b, size_t n, size_t t, size_t all,
                                                        uint64_t addends) {
@@ -314,7 +315,7 @@ PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const cha
   pccl_k_reduce_some(c, dst, out, a, b, n, pccl_k_thread(), pccl_k_threads(), addends);
 }
 
-/* By one thread, on up to 8 bytes of registers. */
+/* One thread reduces up to 8 bytes of registers. */
 PCCL_FN void pccl_k_reduce_unit(const pccl_k_call *c, void *dst, const void *a, const void *b, size_t n,
                                 uint64_t addends) {
   pccl_k_reduce_some(c, dst, NULL, a, b, n, 0, 1, addends);

@@ -1,5 +1,5 @@
-/* Where a GPU enters: one cooperative launch, whose thread blocks are the plan's of the ranks on this device. All of
- * them must be resident at once, since they wait for one another. A generated file defines pccl_k_dispatch() before. */
+/* The entry of a GPU kernel. One cooperative launch executes the plan's thread blocks of all ranks on this device. They
+ * wait for one another, so all must be resident at once. The file defines pccl_k_dispatch() before this header. */
 #ifndef PCCL_KERNEL_ENTRY_H
 #define PCCL_KERNEL_ENTRY_H
 

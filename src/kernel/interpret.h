@@ -1,5 +1,4 @@
-/* The interpreter kernel: the same steps from a table instead of from code, for any plan. It is what generated kernels
- * are measured against. */
+/* The interpreter kernel: it reads the steps of any plan from a table. Generated kernels are compared with it. */
 #ifndef PCCL_KERNEL_INTERPRET_H
 #define PCCL_KERNEL_INTERPRET_H
 

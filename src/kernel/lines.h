@@ -1,21 +1,22 @@
-/* The line protocols: data and its arrival travel together, so a small message costs one transfer of a cache line.
+/* The line protocols LL and LL128. A line carries data together with a flag that says that the data has arrived, so a
+ * small message costs one transfer of a cache line.
  *
- * LL. A 64-bit word holds 4 bytes of data and a 32-bit flag, written and read by one relaxed atomic access. C11 lets no
- * reader see half of an atomic store, so a word with the awaited flag carries its data with it; no order between words
- * is needed, since each has its own flag. The reader may load a word again after it saw the flag: read-read coherence
- * gives the same or a later value, and there is no later one until the reader has given the slot back.
+ * LL. A 64-bit word holds 4 bytes of data and a 32-bit flag. One relaxed atomic access writes or reads it. In C11 no
+ * reader sees half of an atomic store, so a word with the awaited flag carries its data. Words need no order between
+ * them, since each has its own flag. The reader may load a word again after it saw the flag: read-read coherence gives
+ * the same or a later value, and the sender writes no later one until the reader has given the slot back.
  *
- * LL128. A 128-byte line holds a 64-bit flag and 120 bytes of data. The writer stores the data, then the flag with
- * release; the reader loads the flag with acquire, then the data. That is C11's ordinary message passing, one per line:
- * right on every memory model, without any assumption about vector stores (on x86 both are plain moves; on Arm one
- * stlr and one ldar a line). The flag stands first, so that a message of up to 56 bytes touches one 64-byte line.
+ * LL128. A 128-byte line holds a 64-bit flag and 120 bytes of data. The writer stores the data and then the flag with
+ * release; the reader loads the flag with acquire and then the data. This is the message passing of C11, once per line.
+ * It is right on every memory model and assumes nothing about vector stores. On x86 both accesses are plain moves; on
+ * Arm they are one stlr and one ldar. The flag is first, so a message of up to 56 bytes touches one 64-byte line.
  *
- * A flag must differ from all that the word may still hold. LL128's is the message's 64-bit number, which never comes
- * again. LL's has 31 bits of the number and the top bit set (fresh memory is 0), and the sender wipes the ring every
- * 2^30 messages, so no flag older than that is left.
+ * A flag must differ from everything that its word may still hold. The flag of LL128 is made of the message's 64-bit
+ * number, which never repeats. The flag of LL has 31 bits of the number and the top bit set, since fresh memory is 0;
+ * the sender wipes the ring every 2^30 messages, so no older flag is left.
  *
- * Sizes in bytes of payload; a piece of a message starts at a line's start (pccl_line_pitch). No OS calls: this file
- * also serves generated kernels. */
+ * Sizes are bytes of payload. Each chunk's part of a message starts at the start of a line. This file makes no OS
+ * calls. */
 #ifndef PCCL_KERNEL_LINES_H
 #define PCCL_KERNEL_LINES_H
 
@@ -29,7 +30,8 @@ enum {
   PCCL_LL_PAYLOAD = 4,
   PCCL_LL128_PAYLOAD = 120,
   PCCL_LL128_BYTES = 128,
-  /* Payload per round of decoding, reducing, encoding: whole lines and whole elements, and it stays in L1. */
+  /* Payload bytes that are decoded, reduced and encoded at once: whole lines, whole elements, and small enough for L1.
+   */
   PCCL_LINE_BLOCK = 16 * PCCL_LL128_PAYLOAD
 };
 
@@ -41,7 +43,7 @@ typedef struct pccl_ll128_line {
 static inline uint32_t pccl_ll_flag(uint64_t message) { return (uint32_t)message | 0x80000000u; }
 static inline uint64_t pccl_ll128_flag(uint64_t message) { return message + 1; }
 
-/* Asks for a line that will be written soon: when the reader has it, its way back is as long as that of a message. */
+/* Prefetches a line for writing. While the reader has the line, fetching it back takes as long as a message does. */
 static inline void pccl_will_write(const void *line) {
 #if defined(__x86_64__)
   __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
@@ -69,7 +71,7 @@ static inline void pccl_ll_write(char *slot, size_t at, const void *src, size_t 
   }
 }
 
-/* Flags without data, for what lies beyond a short chunk's end. `at` is rounded up to a line. */
+/* Writes flags without data for the lines beyond the end of a short chunk. `at` is rounded up to a line. */
 static inline void pccl_ll_pad(char *slot, size_t at, size_t end, uint64_t message) {
   _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)slot;
   uint64_t flag = (uint64_t)pccl_ll_flag(message) << 32;
@@ -78,7 +80,7 @@ static inline void pccl_ll_pad(char *slot, size_t at, size_t end, uint64_t messa
   }
 }
 
-/* Payload up to `end` that has arrived, a multiple of the payload of a line, looking from *at on. */
+/* Advances *at over the lines that have arrived, up to `end`. True: all have. */
 static inline bool pccl_ll_arrived(const char *slot, size_t *at, size_t end, uint64_t message) {
   const _Atomic uint64_t *word = (const _Atomic uint64_t *)(const void *)slot;
   uint32_t flag = pccl_ll_flag(message);

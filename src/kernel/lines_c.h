@@ -1,5 +1,6 @@
-/* LL and LL128 lines by one thread: the C form of generated kernels. The argument for their order stands in lines.h,
- * whose lines these are; here with the compiler's atomics, since generated files carry no other header. */
+/* One thread reads and writes LL and LL128 lines: the C form of generated kernels. The lines are those of lines.h,
+ * which explains why their order is right. This header uses the compiler's atomics, since generated files carry no
+ * system header for them. */
 #ifndef PCCL_KERNEL_LINES_C_H
 #define PCCL_KERNEL_LINES_C_H
 
@@ -22,7 +23,7 @@ PCCL_FN int pccl_k_lines_arrived(int protocol, const char *slot, uint64_t *at, s
   return 1;
 }
 
-/* Whole words and lines in loops of constant copies, what is left at the end by itself. */
+/* The loops copy whole words and lines, whose size is constant; the rest is copied after them. */
 PCCL_FN void pccl_k_lines_read(int protocol, const char *slot, size_t at, char *dst, size_t bytes) {
   if (protocol == PCCL_K_LL) {
     const uint64_t *word = (const uint64_t *)(const void *)slot + at / PCCL_K_LL_DATA;
@@ -63,7 +64,7 @@ PCCL_FN void pccl_k_ll_write(uint64_t *word, const char *src, size_t bytes, size
   }
 }
 
-/* `bytes` of data, then flags without data up to `end`; both from `at` on, which is a line's start. */
+/* Writes `bytes` of data and then flags without data up to `end`, both counted from `at`, the start of a line. */
 PCCL_FN void pccl_k_lines_write(int protocol, char *slot, size_t at, const char *src, size_t bytes, size_t end,
                                 uint64_t message) {
   if (protocol == PCCL_K_LL) {
@@ -86,11 +87,11 @@ PCCL_FN void pccl_k_lines_write(int protocol, char *slot, size_t at, const char 
   }
 }
 
-/* Decodes, reduces and encodes a piece at a time, so that it stays in the first cache. */
+/* Decodes, reduces and encodes one piece after another, so that a piece stays in L1. */
 PCCL_FN int pccl_k_lines_move(const pccl_k_call *c, int protocol, int op, const char *in, uint64_t in_number, char *out,
                               uint64_t out_number, pccl_k_span src, pccl_k_span dst, size_t n, size_t at,
                               uint64_t addends) {
-  (void)in_number; /* pccl_k_lines_arrived has looked at every flag */
+  (void)in_number; /* pccl_k_lines_arrived() has checked every flag */
   size_t e = c->element, bytes = n * e;
   if (op == PCCL_K_SEND) {
     pccl_k_lines_write(protocol, out, at, src.at, src.n * e, bytes, out_number);

@@ -1,12 +1,13 @@
-/* LL and LL128 lines by all threads of a block.
+/* All threads of a block read and write LL and LL128 lines together.
  *
- * LL: a thread takes 8 bytes of payload, two words; each word carries its own flag, so nothing else orders them.
- * LL128: the threads wait for the lines' flags, meet at a barrier, then take the data 8 bytes each; on the way out they
- * write the data, meet, and store the flags with release. That asks nothing of the width of stores. */
+ * LL: a thread takes 8 bytes of payload, which are two words. Each word carries its own flag, so nothing else must
+ * order them. LL128: the threads poll the lines' flags, meet at a barrier, and then read 8 bytes of data each. To send,
+ * they write the data, meet at a barrier, and then store the flags with release. No store wider than 8 bytes has to be
+ * atomic. */
 #ifndef PCCL_KERNEL_LINES_GPU_H
 #define PCCL_KERNEL_LINES_GPU_H
 
-/* The threads wait where they read. */
+/* Nothing to do: the threads wait where they read. */
 PCCL_FN int pccl_k_lines_arrived(int protocol, const char *slot, uint64_t *at, size_t end, uint64_t message) {
   (void)protocol, (void)slot, (void)at, (void)end, (void)message;
   return 1;
@@ -14,18 +15,18 @@ PCCL_FN int pccl_k_lines_arrived(int protocol, const char *slot, uint64_t *at, s
 
 enum { PCCL_K_UNIT = 8 };
 
-PCCL_FN uint32_t pccl_k_ll_take(const pccl_k_call *c, const uint64_t *word, uint64_t message, int *stop) {
-  uint32_t looks = 0;
+PCCL_FN uint32_t pccl_k_ll_wait_word(const pccl_k_call *c, const uint64_t *word, uint64_t message, int *stop) {
+  uint32_t polls = 0;
   for (;;) {
     uint64_t value = pccl_k_load_relaxed(word);
     if (value >> 32 == pccl_k_ll_flag(message) >> 32 || *stop) {
       return (uint32_t)value;
     }
-    *stop = pccl_k_give_up(c, ++looks);
+    *stop = pccl_k_give_up(c, ++polls);
   }
 }
 
-/* Where payload byte `at` (a multiple of 8) of an LL128 message lies. */
+/* The offset in the slot of payload byte `at` (a multiple of 8) of an LL128 message. */
 PCCL_FN size_t pccl_k_ll128_offset(size_t at) {
   return at / PCCL_K_LL128_DATA * PCCL_K_LL128_LINE + 8 + at % PCCL_K_LL128_DATA;
 }
@@ -34,8 +35,8 @@ PCCL_FN uint64_t pccl_k_unit_in(const pccl_k_call *c, int protocol, const char *
                                 uint64_t message, int *stop) {
   if (protocol == PCCL_K_LL) {
     const uint64_t *word = (const uint64_t *)in + at / PCCL_K_LL_DATA;
-    uint64_t value = pccl_k_ll_take(c, word, message, stop);
-    return left > PCCL_K_LL_DATA ? value | (uint64_t)pccl_k_ll_take(c, word + 1, message, stop) << 32 : value;
+    uint64_t value = pccl_k_ll_wait_word(c, word, message, stop);
+    return left > PCCL_K_LL_DATA ? value | (uint64_t)pccl_k_ll_wait_word(c, word + 1, message, stop) << 32 : value;
   }
   return *(const pccl_k_word *)(in + pccl_k_ll128_offset(at));
 }
@@ -52,7 +53,7 @@ PCCL_FN void pccl_k_unit_out(int protocol, char *out, size_t at, size_t left, ui
   *(pccl_k_word *)(out + pccl_k_ll128_offset(at)) = value;
 }
 
-/* Up to 8 bytes of user memory, of any alignment; the rest is 0. */
+/* Loads up to 8 bytes of user memory of any alignment; the rest of the value is 0. */
 PCCL_FN uint64_t pccl_k_unit_load(const char *at, size_t bytes) {
   uint64_t value = 0;
   if (bytes >= PCCL_K_UNIT && ((uintptr_t)at & 7) == 0) {
@@ -74,15 +75,15 @@ PCCL_FN void pccl_k_unit_store(char *at, uint64_t value, size_t bytes) {
   }
 }
 
-/* True: told to stop. */
+/* True: the host told it to stop. */
 PCCL_FN int pccl_k_ll128_wait(const pccl_k_call *c, const char *in, size_t at, size_t bytes, uint64_t message) {
   size_t first = at / PCCL_K_LL128_DATA, lines = (bytes + PCCL_K_LL128_DATA - 1) / PCCL_K_LL128_DATA;
   int stop = 0;
   for (size_t i = pccl_k_thread(); i < lines && !stop; i += pccl_k_threads()) {
     const uint64_t *flag = (const uint64_t *)(in + (first + i) * PCCL_K_LL128_LINE);
-    uint32_t looks = 0;
+    uint32_t polls = 0;
     while (!stop && pccl_k_load(flag) != message + 1) {
-      stop = pccl_k_give_up(c, ++looks);
+      stop = pccl_k_give_up(c, ++polls);
     }
   }
   return pccl_k_any(stop);
@@ -101,11 +102,11 @@ typedef struct pccl_k_message {
   const char *in; /* slots */
   char *out;
   uint64_t in_number, out_number;
-  size_t at; /* payload before */
+  size_t at; /* payload bytes before this chunk */
   uint64_t addends;
 } pccl_k_message;
 
-/* Out of line, one for each op, so that code does not grow with the number of steps. */
+/* One function per op, out of line, so that code does not grow with the number of steps. */
 template <int protocol, int op>
 static __device__ __noinline__ int pccl_k_lines_as(const pccl_k_call *c, pccl_k_message m, pccl_k_span src,
                                                    pccl_k_span dst, size_t n) {

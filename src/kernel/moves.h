@@ -1,21 +1,27 @@
-/* What the steps of a plan do, as generated kernels call it: docs/plan.md's abstract machine in portable source. The
- * arguments that a plan fixes (op, places, connections, counts) are constants at every call and fold away.
+/* What the steps of a plan do: the abstract machine of docs/plan.md in portable source, for generated kernels. A plan
+ * fixes the op, places, connections and counts of each step, so these arguments are constants at every call and fold
+ * away. kernel/step.h is the same for the interpreter; tests/unit/step_semantics.c compares the two.
  *
- * A call's data: pccl_k_call, one per rank; pccl_k_end, one per direction of a connection; pccl_k_block, one per thread
- * block. The runtime (C) or the host part of a device executor (CUDA, HIP) fills them; numbers of messages run on from
- * call to call.
+ * A call's data are one pccl_k_call per rank, one pccl_k_end per direction of a connection and one pccl_k_block per
+ * thread block. The runtime (C) or the host part of a device executor (CUDA, HIP) fills them. Message numbers continue
+ * from call to call.
  *
- * Slots. Simple: the message's bytes; `tail` counts messages sent, `head` messages consumed. LL: 8-byte words of 4
- * bytes data and a 4-byte flag, each written and read by one atomic access, so that a word with its flag carries its
- * data. LL128: 128-byte lines, an 8-byte flag and 120 bytes; data first, then, released, the flag. Flags are the
- * message's number. */
+ * A slot's content depends on the protocol:
+ *
+ * - Simple: the slot holds the message's bytes. `tail` counts messages sent, `head` messages consumed.
+ * - LL: the slot holds 8-byte words, each with 4 bytes of data and a 4-byte flag. One atomic access writes or reads a
+ *   word, so a word with its flag carries its data.
+ * - LL128: the slot holds 128-byte lines, each with an 8-byte flag and 120 bytes of data. The writer stores the data
+ *   first and then the flag with release.
+ *
+ * A flag is the message's number. */
 #ifndef PCCL_KERNEL_MOVES_H
 #define PCCL_KERNEL_MOVES_H
 
 #include "kernel/device.h"
 #include "kernel/mean.h"
 
-enum { PCCL_K_VERSION = 3 }; /* of the layout of what follows, and of what generated files export */
+enum { PCCL_K_VERSION = 3 }; /* of the layout of the types below and of what generated files export */
 enum { PCCL_K_SIMPLE = 0, PCCL_K_LL = 1, PCCL_K_LL128 = 2 };
 enum {
   PCCL_K_NOP = 0,
@@ -34,41 +40,41 @@ typedef struct pccl_k_end {
   uint64_t *tail, *head; /* shared with the peer */
   char *slots;
   uint64_t count;  /* messages that this end has sent or received */
-  uint64_t cached; /* the other side's counter when last looked at */
+  uint64_t cached; /* the other side's counter when it was last read */
 } pccl_k_end;
 
 typedef struct pccl_k_block {
   uint64_t done; /* steps ended, each micro-batch counted */
   uint64_t batch;
-  uint32_t at; /* C: where to come back to */
+  uint32_t at; /* C: the step to return to */
   uint32_t ended;
-  uint64_t arrived; /* C, LL and LL128: bytes of the awaited message that have come */
+  uint64_t arrived; /* C, LL and LL128: bytes of the awaited message that have arrived */
 } pccl_k_block;
 
 typedef void (*pccl_k_reduce_fn)(void *dst, const void *a, const void *b, size_t n, uint64_t addends);
 
 typedef struct pccl_k_call {
   char *buffer[3];            /* input, output, scratch */
-  uint64_t count, stride;     /* elements of a block, of a chunk (docs/plan.md, Counts that chunks do not divide) */
+  uint64_t count, stride;     /* elements of a block and of a chunk (docs/plan.md, Counts that chunks do not divide) */
   uint64_t tile, batches;     /* elements of a chunk in a micro-batch */
   uint64_t slot_bytes, depth; /* of every connection; depth is a power of two */
   uint32_t element;           /* bytes */
   uint32_t chunks;            /* of a block */
   uint32_t dtype, redop;      /* polyccl_dtype, polyccl_redop: GPU */
   pccl_k_reduce_fn reduce;    /* C */
-  pccl_k_end *recv, *send;    /* the rank's ends, as the plan numbers them */
+  pccl_k_end *recv, *send;    /* the rank's ends by the plan's numbers */
   pccl_k_block *block;        /* the rank's thread blocks */
-  const uint64_t *stop;       /* GPU: not 0: give up */
+  const uint64_t *stop;       /* GPU: the call must end once this is not 0 */
 } pccl_k_call;
 
-/* Chunks of a block. A generated file defines it as the plan's constant. */
+/* The chunks of a block. A generated file defines this as the plan's constant. */
 #ifndef PCCL_K_CHUNKS
 #define PCCL_K_CHUNKS (c->chunks)
 #endif
 
 typedef struct pccl_k_span {
   char *at;
-  size_t n; /* elements that are there; a chunk's end may be short */
+  size_t n; /* valid elements; the last chunk of a block may be short */
 } pccl_k_span;
 
 PCCL_FN uint64_t pccl_k_min(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -101,7 +107,7 @@ typedef struct __attribute__((aligned(16))) PCCL_ALIAS pccl_k_pack {
 
 PCCL_FN int pccl_k_packable(uintptr_t places) { return (places & (sizeof(pccl_k_pack) - 1)) == 0; }
 
-/* Several loads are on their way before the first store. Out of line: every step calls it. */
+/* Each thread issues several loads before its first store. Out of line, since every step calls it. */
 static __device__ __noinline__ void pccl_k_copy(char *dst, const char *src, size_t bytes) {
   enum { AT_ONCE = 4 };
   size_t t = pccl_k_thread(), all = pccl_k_threads(), i = t;
@@ -126,13 +132,13 @@ static __device__ __noinline__ void pccl_k_copy(char *dst, const char *src, size
   }
 }
 
-/* The host wants the call to end. */
+/* True: the host wants the call to end. */
 PCCL_FN int pccl_k_stopped(const pccl_k_call *c) { return pccl_k_load_relaxed(c->stop) != 0; }
 
-/* After the `looks`-th look in vain: true: give up. */
-PCCL_FN int pccl_k_give_up(const pccl_k_call *c, uint32_t looks) {
-  pccl_k_pause();
-  return (looks & PCCL_K_PATIENCE) == 0 && pccl_k_stopped(c);
+/* A thread calls this after its `polls`-th poll in vain. True: the call must end. */
+PCCL_FN int pccl_k_give_up(const pccl_k_call *c, uint32_t polls) {
+  PCCL_K_PAUSE();
+  return (polls & (PCCL_K_BACKOFF - 1)) == 0 && pccl_k_stopped(c);
 }
 
 #include "kernel/elements.h"
@@ -152,7 +158,7 @@ PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const cha
 
 PCCL_FN uint64_t pccl_k_ll_flag(uint64_t message) { return (uint64_t)((uint32_t)message | 0x80000000u) << 32; }
 
-/* Payload bytes of a message of `runs` pieces of `bytes`; every piece starts on a line. */
+/* The distance in payload bytes between the chunks of a message; `bytes` is the size of one. Each starts on a line. */
 PCCL_FN size_t pccl_k_pitch(int protocol, size_t bytes) {
   size_t unit = protocol == PCCL_K_LL ? PCCL_K_LL_DATA : protocol == PCCL_K_LL128 ? PCCL_K_LL128_DATA : 64;
   return (bytes + unit - 1) / unit * unit;
@@ -172,7 +178,7 @@ PCCL_FN uint64_t pccl_k_length(const pccl_k_call *c, uint64_t batch) {
   return pccl_k_min(c->tile, c->stride - batch * c->tile);
 }
 
-/* Thread block `tb` of this rank has ended its `index`-th execution of a step. */
+/* True: thread block `tb` of this rank has ended its `index`-th execution of a step. */
 PCCL_FN int pccl_k_ended(const pccl_k_call *c, int tb, uint64_t index) {
   return pccl_k_load(&c->block[tb].done) > index;
 }
@@ -194,9 +200,11 @@ PCCL_FN int pccl_k_credit(const pccl_k_call *c, pccl_k_end *end) {
   return end->count - end->cached < c->depth;
 }
 
-/* True: it was told to stop while it waited for lines. */
-PCCL_FN int pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv, const pccl_k_end *send,
-                       pccl_k_span src, pccl_k_span dst, size_t n, size_t at, uint64_t addends) {
+/* Executes a step on one chunk; the message's part for this chunk starts `at` payload bytes into the slot. True: the
+ * host told it to stop while it waited for lines. */
+PCCL_FN int pccl_k_move_chunk(const pccl_k_call *c, int protocol, int op, const pccl_k_end *recv,
+                              const pccl_k_end *send, pccl_k_span src, pccl_k_span dst, size_t n, size_t at,
+                              uint64_t addends) {
   size_t e = c->element;
   if (op == PCCL_K_COPY) {
     pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
@@ -226,8 +234,8 @@ PCCL_FN int pccl_k_run(const pccl_k_call *c, int protocol, int op, const pccl_k_
   return 0;
 }
 
-/* All chunks of the step's micro-batch. `recv`, `send`: the end's number, or -1. `addends`: those of chunk k stand
- * k * every further on. True: told to stop. */
+/* Executes a step on all its chunks in one micro-batch. `recv` and `send` are numbers of ends, or -1. The addends of
+ * chunk k are addends[k * every]. True: the host told it to stop. */
 PCCL_FN int pccl_k_move(const pccl_k_call *c, uint64_t batch, int protocol, int op, int recv, int send, int src_buffer,
                         uint64_t src, int dst_buffer, uint64_t dst, uint64_t chunks, const uint64_t *addends,
                         uint64_t every) {
@@ -235,14 +243,15 @@ PCCL_FN int pccl_k_move(const pccl_k_call *c, uint64_t batch, int protocol, int 
   size_t pitch = pccl_k_pitch(protocol, n * c->element);
   int stop = 0;
   for (uint64_t k = 0; k < chunks && !stop; k++) {
-    stop = pccl_k_run(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
-                      pccl_k_locate(c, src_buffer, src + k, start, n), pccl_k_locate(c, dst_buffer, dst + k, start, n),
-                      n, k * pitch, addends != NULL ? addends[k * every] : 0);
+    stop = pccl_k_move_chunk(c, protocol, op, recv >= 0 ? &c->recv[recv] : NULL, send >= 0 ? &c->send[send] : NULL,
+                             pccl_k_locate(c, src_buffer, src + k, start, n),
+                             pccl_k_locate(c, dst_buffer, dst + k, start, n), n, k * pitch,
+                             addends != NULL ? addends[k * every] : 0);
   }
   return stop;
 }
 
-/* The message has gone, the other is consumed, the step has ended. */
+/* Publishes the message sent, gives back the slot of the message received, and counts the step as ended. */
 PCCL_FN void pccl_k_post(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send) {
   pccl_k_fence();
   if (send >= 0) {
@@ -259,7 +268,7 @@ PCCL_FN void pccl_k_post(pccl_k_call *c, pccl_k_block *b, int protocol, int recv
   pccl_k_store_fenced(&b->done, b->done + 1);
 }
 
-/* The step of block `b` may run: its message is there, there is a slot for what it sends. */
+/* True: the step's message has arrived, and there is a free slot for what it sends. */
 PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int protocol, int recv, int send,
                          uint64_t chunks) {
   size_t bytes = chunks * pccl_k_pitch(protocol, pccl_k_length(c, batch) * c->element);
@@ -267,19 +276,19 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int pr
          (send < 0 || pccl_k_credit(c, &c->send[send]));
 }
 
-/* ---- what a generated function is made of ----
+/* ---- the parts of a generated function ----
  *
  *   PCCL_K_FUNCTION(rank0_tb1) {
  *     PCCL_K_BEGIN
- *     PCCL_K_BATCHES {                       batch-major: all steps for a micro-batch
+ *     PCCL_K_BATCHES {                       batch-major: all steps for each micro-batch
  *       PCCL_K_STEP(1, waits, op, recv, send, src_buffer, src, dst_buffer, dst, chunks, addends, every)
  *     }
  *     PCCL_K_END
  *   }
  *
- * Task-major has a PCCL_K_BATCHES for each step. PCCL_K_WAIT(tb, steps, step) is one wait of a step; `steps` are those
- * of the thread block waited for (batch-major), PCCL_K_WAIT_TASK the same for task-major. PCCL_K_PROTOCOL is the
- * plan's. */
+ * A task-major plan has one PCCL_K_BATCHES for each step. PCCL_K_WAIT(tb, steps, step) is a wait of a step in a
+ * batch-major plan, where `steps` is the number of steps of thread block `tb`; PCCL_K_WAIT_TASK(tb, step) is the same
+ * in a task-major plan. PCCL_K_PROTOCOL is the plan's protocol. */
 #if PCCL_GPU
 #define PCCL_K_BATCH batch
 #else
@@ -289,8 +298,8 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int pr
 #define PCCL_K_WAIT_TASK(tb, step) pccl_k_ended(c, tb, (uint64_t)(step)*c->batches + PCCL_K_BATCH)
 
 #if PCCL_GPU
-/* Thread 0 waits, the others wait for it at the barrier, from which all go on together or leave together. Counts change
- * between the second barrier and the next step's first, where only thread 0 is active. */
+/* Thread 0 polls, and the others wait for it at a barrier, from which all continue or all leave. Counts change between
+ * the second barrier and the next step's first, where only thread 0 is active. */
 #define PCCL_K_FUNCTION(name) static __device__ __noinline__ void name(pccl_k_call *c, pccl_k_block *b)
 #define PCCL_K_BEGIN
 #define PCCL_K_BATCHES for (uint64_t batch = 0; batch < c->batches; batch++)
@@ -298,9 +307,9 @@ PCCL_FN int pccl_k_ready(pccl_k_call *c, pccl_k_block *b, uint64_t batch, int pr
   {                                                                                                                  \
     int stop = 0;                                                                                                    \
     if (pccl_k_thread() == 0) {                                                                                      \
-      uint32_t looks = 0;                                                                                            \
+      uint32_t polls = 0;                                                                                            \
       while (!stop && !((waits) && pccl_k_ready(c, b, batch, PCCL_K_PROTOCOL, recv, send, chunks))) {                \
-        stop = pccl_k_give_up(c, ++looks);                                                                           \
+        stop = pccl_k_give_up(c, ++polls);                                                                           \
       }                                                                                                              \
     }                                                                                                                \
     if (pccl_k_any(stop)) {                                                                                          \
@@ -324,14 +333,14 @@ PCCL_FN void pccl_k_leave(pccl_k_block *b) {
 #else
 typedef int (*pccl_k_function)(pccl_k_call *, pccl_k_block *);
 
-/* What a loaded file exports as `pccl_generated`. */
+/* A loaded file exports this as `pccl_generated`. */
 typedef struct pccl_k_generated {
   uint32_t version, call_bytes;       /* PCCL_K_VERSION, sizeof(pccl_k_call) */
   uint64_t fingerprint;               /* of the plan */
   const pccl_k_function *const *rank; /* [ranks][thread blocks] */
 } pccl_k_generated;
 
-/* A step that cannot run leaves the function; the next call comes back to it. True: something moved. */
+/* A step that cannot run leaves the function, and the next call returns to it. True: a step ran. */
 #define PCCL_K_FUNCTION(name) static int name(pccl_k_call *c, pccl_k_block *b)
 #define PCCL_K_BEGIN \
   int moved = 0;     \

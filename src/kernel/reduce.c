@@ -4,7 +4,6 @@
 
 #include "kernel/variants.h"
 
-/* Best first. */
 const pccl_kernels *const pccl_all_kernels[] = {
 #if defined(__x86_64__)
     &pccl_kernels_v4, &pccl_kernels_v3,

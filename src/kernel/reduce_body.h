@@ -1,5 +1,5 @@
-/* The text of one kernel table. Included by reduce_*.c, each compiled for its instruction set, with KERNELS (the
- * table's name) and KERNELS_LABEL defined. Loops are plain C for the compiler to vectorise. */
+/* The text of one kernel table. Each reduce_*.c defines KERNELS (the table's name) and KERNELS_LABEL, includes this
+ * header and is compiled for its instruction set. The compiler vectorises the loops. */
 #include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,10 +9,10 @@
 #include "kernel/reduce.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "kernel/reduce_x86.h"
 #endif
 
-/* Elements through memcpy: any alignment, no aliasing surprise. */
+/* Elements are read and written by memcpy, so they may have any alignment and type. */
 #define LOAD(type, p, i) load_##type((const char *)(p) + (i) * sizeof(type))
 #define DEFINE_ACCESS(type)                        \
   static inline type load_##type(const char *at) { \
@@ -31,8 +31,7 @@ DEFINE_ACCESS(uint16_t)
 DEFINE_ACCESS(uint32_t)
 DEFINE_ACCESS(uint64_t)
 
-/* bfloat16 is the upper half of a float; back with round to nearest even. Every NaN becomes the one that results have.
- */
+/* bfloat16 is the upper half of a float. The way back rounds to nearest even and makes every NaN the one of results. */
 static inline float from_bf16(uint16_t h) {
   uint32_t bits = (uint32_t)h << 16;
   float value;
@@ -47,7 +46,7 @@ static inline uint16_t to_bf16(float value) {
   return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
 }
 
-/* IEEE half by integer arithmetic; subnormals by one float addition each way. */
+/* IEEE half is converted by integer arithmetic, and its subnormal numbers by one float addition each way. */
 static inline float from_f16(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
   uint32_t shifted = (uint32_t)(h & 0x7fffu) << 13;
@@ -73,7 +72,7 @@ static inline uint16_t to_f16(float value) {
   uint32_t normal = (magnitude - ((127u - 15u) << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
   float small, magic = 0.5f;
   memcpy(&small, &magnitude, sizeof small);
-  small += magic; /* the addition rounds at 2^-24, the half's last place */
+  small += magic; /* the addition rounds at 2^-24, the last place of a half */
   uint32_t subnormal;
   memcpy(&subnormal, &small, sizeof subnormal);
   subnormal -= 0x3f000000u;
@@ -82,8 +81,9 @@ static inline uint16_t to_f16(float value) {
   return (uint16_t)(magnitude > 0x7f800000u ? 0x7e00u : sign | result);
 }
 
-/* The bits of a NaN depend on the order of operands and on the instruction, so every NaN becomes one: ranks that reduce
- * in the same order have the same bits. The choice is among integers, since a compiler may take all NaNs for equal. */
+/* The bits of a NaN depend on the order of operands and on the instruction. So every NaN becomes one NaN, and ranks
+ * that reduce in the same order have the same bits. The choice is made among integers, since a compiler may treat all
+ * NaNs as equal. */
 static inline float one_nan_float(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -100,8 +100,8 @@ static inline double one_nan_double(double value) {
   return value;
 }
 
-/* min and max order -0 below +0; a NaN makes a NaN. Equal numbers have equal bits but for zeros, of which bitwise and
- * (max) and or (min) give the right one. */
+/* min and max order -0 below +0, and a NaN makes a NaN. Equal numbers have equal bits except for zeros, of which
+ * bitwise or (min) and bitwise and (max) give the right one. */
 #define DEFINE_ORDER(name, type, BITS, COMPARE, JOIN, ONE_NAN_BITS) \
   static inline type name(type a, type b) {                         \
     type first = a COMPARE b ? a : b, second = b COMPARE a ? b : a; \
@@ -123,15 +123,15 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
 #define TIMES(a, b) ((a) * (b))
 #define SAME(a) (a)
 
-/* A destination may be a source, element for element; said so, since the compiler's own overlap test would take the
- * slow loop. */
+/* A destination may be one of the sources. Loops say that elements do not depend on each other, since the compiler's
+ * own test for overlap would then choose the slow loop. */
 #if defined(__clang__)
 #define ELEMENTWISE _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define ELEMENTWISE _Pragma("GCC ivdep")
 #endif
 
-/* STORED: the element in memory; IN, OUT: conversions around the operation. */
+/* STORED is the element in memory; IN and OUT are the conversions around the operation. */
 #define DEFINE_REDUCE(name, STORED, IN, OUT, OPERATION)                                       \
   static void name(void *dst, const void *a, const void *b, size_t n, uint64_t addends) {     \
     (void)addends;                                                                            \
@@ -142,12 +142,12 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
     }                                                                                         \
   }
 
-/* A sum of finite numbers whose average only a rounding carries beyond the type's largest number. */
+/* The quotient q of a sum, which only a rounding can carry beyond the type's largest number if the sum is finite. */
 #define LIMITED(q, sum, largest, widest) \
   ((sum) <= (widest) && (q) > (largest) ? (largest) : (sum) >= -(widest) && (q) < -(largest) ? -(largest) : (q))
 
-/* The loop of an average: WIDE is what it is computed in, IN_AT and OUT_AT convert from and to a form `mean.a` (b, sum)
- * binades wider. LAST is what the step makes of the sum that holds all contributions. */
+/* The loop of an average. It computes in WIDE; IN_AT and OUT_AT convert from and to a form that is mean.a, mean.b or
+ * mean.sum powers of two wider. LAST is the result as an expression of `sum`. */
 #define DEFINE_MEAN_LOOP(name, STORED, WIDE, IN_AT, OUT_AT, LAST)                                              \
   static void name(void *dst, const void *a, const void *b, size_t n, pccl_k_mean mean, WIDE left, WIDE right, \
                    WIDE divisor) {                                                                             \
@@ -160,7 +160,7 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
     }                                                                                                          \
   }
 
-/* A division by a power of two is a multiplication. */
+/* A division by a power of two is done as a multiplication. */
 #define DEFINE_MEAN(kind, STORED, WIDE, IN_AT, OUT_AT, OUT, LARGEST, WIDEST, HEADROOM)                           \
   DEFINE_MEAN_LOOP(kind##_avg_some, STORED, WIDE, IN_AT, OUT_AT, sum)                                            \
   DEFINE_MEAN_LOOP(kind##_avg_divided, STORED, WIDE, IN_AT, OUT, LIMITED(sum / divisor, sum, LARGEST, WIDEST))   \
@@ -180,7 +180,7 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
     }                                                                                                            \
   }
 
-/* Sums and products of integers wrap around, computed unsigned. The average is that of the sum. */
+/* Sums and products of integers are computed unsigned, so they wrap around. The average divides the wrapped sum. */
 #define DEFINE_INTEGER(kind, STORED, UNSIGNED, DIVISOR)                                         \
   DEFINE_REDUCE(kind##_sum, UNSIGNED, SAME, SAME, PLUS)                                         \
   DEFINE_REDUCE(kind##_prod, UNSIGNED, SAME, SAME, TIMES)                                       \
@@ -199,16 +199,34 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
     }                                                                                           \
   }
 
-#define DEFINE_FLOATING(kind, STORED, IN, OUT, MIN, MAX, MIN_OUT) \
-  DEFINE_REDUCE(kind##_sum, STORED, IN, OUT, PLUS)                \
-  DEFINE_REDUCE(kind##_prod, STORED, IN, OUT, TIMES)              \
-  DEFINE_REDUCE(kind##_min, STORED, IN, MIN_OUT, MIN)             \
-  DEFINE_REDUCE(kind##_max, STORED, IN, MIN_OUT, MAX)
+/* Whole vectors by the processor's own instructions where reduce_x86.h has them, the rest by the plain loop. */
+#if defined(__x86_64__)
+#define DEFINE_REDUCE_FAST(name, type, OUT, OPERATION)                                                      \
+  DEFINE_REDUCE(name##_plain, type, SAME, OUT, OPERATION)                                                   \
+  static void name(void *dst, const void *a, const void *b, size_t n, uint64_t addends) {                   \
+    size_t done = name##_vectors(dst, a, b, n), bytes = done * sizeof(type);                                \
+    name##_plain((char *)dst + bytes, (const char *)a + bytes, (const char *)b + bytes, n - done, addends); \
+  }
+#else
+#define DEFINE_REDUCE_FAST(name, type, OUT, OPERATION) DEFINE_REDUCE(name, type, SAME, OUT, OPERATION)
+#endif
 
-DEFINE_FLOATING(f32, float, SAME, one_nan_float, min_float, max_float, SAME)
-DEFINE_FLOATING(f64, double, SAME, one_nan_double, min_double, max_double, SAME)
-DEFINE_FLOATING(f16, uint16_t, from_f16, to_f16, min_float, max_float, to_f16)
-DEFINE_FLOATING(bf16, uint16_t, from_bf16, to_bf16, min_float, max_float, to_bf16)
+#define DEFINE_NATIVE(kind, type, ONE_NAN, MIN, MAX)    \
+  DEFINE_REDUCE_FAST(kind##_sum, type, ONE_NAN, PLUS)   \
+  DEFINE_REDUCE_FAST(kind##_prod, type, ONE_NAN, TIMES) \
+  DEFINE_REDUCE_FAST(kind##_min, type, SAME, MIN)       \
+  DEFINE_REDUCE_FAST(kind##_max, type, SAME, MAX)
+
+#define DEFINE_HALF(kind, IN, OUT)                        \
+  DEFINE_REDUCE(kind##_sum, uint16_t, IN, OUT, PLUS)      \
+  DEFINE_REDUCE(kind##_prod, uint16_t, IN, OUT, TIMES)    \
+  DEFINE_REDUCE(kind##_min, uint16_t, IN, OUT, min_float) \
+  DEFINE_REDUCE(kind##_max, uint16_t, IN, OUT, max_float)
+
+DEFINE_NATIVE(f32, float, one_nan_float, min_float, max_float)
+DEFINE_NATIVE(f64, double, one_nan_double, min_double, max_double)
+DEFINE_HALF(f16, from_f16, to_f16)
+DEFINE_HALF(bf16, from_bf16, to_bf16)
 
 #define SAME_AT(value, wider) (value)
 #define BF16_AT(half, wider) from_bf16(half)
@@ -226,7 +244,7 @@ DEFINE_INTEGER(i64, int64_t, uint64_t, int64_t)
 DEFINE_INTEGER(u8, uint8_t, uint8_t, int32_t)
 
 #if defined(__x86_64__)
-/* Whole cache lines go past the cache; a head and a tail that share lines with others do not. */
+/* Whole cache lines bypass the cache. A head and a tail that share lines with other data do not. */
 static void stream_copy(void *dst, const void *src, size_t bytes) {
   char *to = dst;
   const char *from = src;

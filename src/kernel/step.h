@@ -1,6 +1,7 @@
-/* What a step does with its message, per protocol: the data path of every executor on a CPU, the interpreter
- * (runtime/execute.c) and generated code. Inline and free of OS calls; who calls has made sure that the message is
- * there and the slot is free, and tells the peer afterwards. */
+/* What a step does with its message under each protocol, for the interpreter on a CPU (runtime/execute.c).
+ * kernel/moves.h is the same for generated code; tests/unit/step_semantics.c compares the two. The functions are inline
+ * and make no OS calls. The caller has checked that the message has arrived and the slot is free, and it notifies the
+ * peer afterwards. */
 #ifndef PCCL_KERNEL_STEP_H
 #define PCCL_KERNEL_STEP_H
 
@@ -8,33 +9,32 @@
 
 #include <polyccl/plan.h>
 
+#include "base/size.h"
 #include "kernel/lines.h"
 #include "kernel/reduce.h"
 
-/* How the elements of a call are treated. */
+/* What the steps of a call need to know of its elements. */
 typedef struct pccl_arithmetic {
   const pccl_kernels *kernels;
   pccl_reduce_fn reduce;
   size_t element; /* bytes */
-  bool stream;    /* results go past the cache; the caller ends with stream_fence */
+  bool stream;    /* results bypass the cache; the caller calls stream_fence at the end */
 } pccl_arithmetic;
 
-/* One run of one micro-batch. Lengths in elements; a NULL place is not used. */
+/* One run of chunks in one micro-batch. Lengths are elements; a NULL place is not used. */
 typedef struct pccl_move {
   const char *src;
   char *dst;
-  const char *in; /* Simple and by reference: the message */
-  char *out;      /* the same on the way out */
+  const char *in; /* the message received: a slot, or with Simple any memory */
+  char *out;      /* the place of the message sent, likewise */
   size_t n, src_n, dst_n, in_n, out_n;
-  size_t at; /* line protocols: payload before this run in its message */
+  size_t at; /* line protocols: payload bytes before this run in its message */
   uint64_t addends;
   uint64_t in_number, out_number;
 } pccl_move;
 
-static inline size_t pccl_least(size_t a, size_t b) { return a < b ? a : b; }
-
 static inline void pccl_put_bytes(const pccl_arithmetic *p, bool stream, void *dst, const void *src, size_t bytes) {
-  if (dst == src || dst == NULL) { /* by put: it is there already; by get: it stays where it is */
+  if (dst == src || dst == NULL) { /* by put the data is there already; by get it stays in its place */
     return;
   }
   if (stream) {
@@ -46,19 +46,19 @@ static inline void pccl_put_bytes(const pccl_arithmetic *p, bool stream, void *d
 
 enum { PCCL_REDUCE_BLOCK = 8192 };
 
-/* dst = out = a + b through L1: each source read once, each destination written once. */
+/* dst = out = a op b through L1: each source is read once, and each destination is written once. */
 static inline void pccl_reduce_blocks(const pccl_arithmetic *p, bool stream_out, const char *a, const char *b, size_t n,
                                       char *dst, size_t dst_n, char *out, size_t out_n, uint64_t addends) {
   _Alignas(64) char block[PCCL_REDUCE_BLOCK];
-  size_t e = p->element, most = PCCL_REDUCE_BLOCK / e;
-  for (size_t i = 0; i < n; i += most) {
-    size_t m = pccl_least(most, n - i);
+  size_t e = p->element, max = PCCL_REDUCE_BLOCK / e;
+  for (size_t i = 0; i < n; i += max) {
+    size_t m = pccl_min_size(max, n - i);
     p->reduce(block, a + i * e, b + i * e, m, addends);
     if (dst_n > i) {
-      pccl_put_bytes(p, p->stream, dst + i * e, block, pccl_least(m, dst_n - i) * e);
+      pccl_put_bytes(p, p->stream, dst + i * e, block, pccl_min_size(m, dst_n - i) * e);
     }
     if (out_n > i) {
-      pccl_put_bytes(p, stream_out, out + i * e, block, pccl_least(m, out_n - i) * e);
+      pccl_put_bytes(p, stream_out, out + i * e, block, pccl_min_size(m, out_n - i) * e);
     }
   }
 }
@@ -72,31 +72,32 @@ static inline void pccl_reduce_into(const pccl_arithmetic *p, char *dst, size_t 
   }
 }
 
-/* Messages that stand in memory: slots of the Simple protocol, or the peer's buffers. `far`: out is a peer's buffer. */
-static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const pccl_move *m, bool far) {
+/* Messages in memory: slots of the Simple protocol, or the peer's buffers. `remote`: `out` is a
+ * peer's buffer. */
+static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const pccl_move *m, bool remote) {
   size_t e = p->element;
-  bool stream_out = far && p->stream;
+  bool stream_out = remote && p->stream;
   switch (op) {
-    case POLYCCL_STEP_SEND: pccl_put_bytes(p, stream_out, m->out, m->src, pccl_least(m->src_n, m->out_n) * e); break;
-    case POLYCCL_STEP_RECV: pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e); break;
+    case POLYCCL_STEP_SEND: pccl_put_bytes(p, stream_out, m->out, m->src, pccl_min_size(m->src_n, m->out_n) * e); break;
+    case POLYCCL_STEP_RECV: pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_min_size(m->in_n, m->dst_n) * e); break;
     case POLYCCL_STEP_RCS:
-      pccl_put_bytes(p, stream_out, m->out, m->in, pccl_least(m->in_n, m->out_n) * e);
-      pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_least(m->in_n, m->dst_n) * e);
+      pccl_put_bytes(p, stream_out, m->out, m->in, pccl_min_size(m->in_n, m->out_n) * e);
+      pccl_put_bytes(p, p->stream, m->dst, m->in, pccl_min_size(m->in_n, m->dst_n) * e);
       break;
     case POLYCCL_STEP_RRC:
-      pccl_reduce_into(p, m->dst, pccl_least(pccl_least(m->src_n, m->in_n), m->dst_n), m->src, m->in, m->addends);
+      pccl_reduce_into(p, m->dst, pccl_min_size(pccl_min_size(m->src_n, m->in_n), m->dst_n), m->src, m->in, m->addends);
       break;
     case POLYCCL_STEP_RRCS: {
-      size_t n = pccl_least(m->src_n, m->in_n);
+      size_t n = pccl_min_size(m->src_n, m->in_n);
       if (m->out == NULL) {
-        pccl_reduce_into(p, m->dst, pccl_least(n, m->dst_n), m->src, m->in, m->addends);
+        pccl_reduce_into(p, m->dst, pccl_min_size(n, m->dst_n), m->src, m->in, m->addends);
       } else {
         pccl_reduce_blocks(p, stream_out, m->src, m->in, n, m->dst, m->dst_n, m->out, m->out_n, m->addends);
       }
       break;
     }
     case POLYCCL_STEP_RRS: {
-      size_t n = pccl_least(pccl_least(m->src_n, m->in_n), m->out_n);
+      size_t n = pccl_min_size(pccl_min_size(m->src_n, m->in_n), m->out_n);
       if (stream_out) {
         pccl_reduce_blocks(p, true, m->src, m->in, n, NULL, 0, m->out, n, m->addends);
       } else {
@@ -105,7 +106,7 @@ static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const 
       break;
     }
     case POLYCCL_STEP_COPY: {
-      size_t bytes = pccl_least(m->src_n, m->dst_n) * e;
+      size_t bytes = pccl_min_size(m->src_n, m->dst_n) * e;
       if (p->stream) {
         p->kernels->stream_copy(m->dst, m->src, bytes);
       } else {
@@ -113,7 +114,7 @@ static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const 
       }
       break;
     }
-    case POLYCCL_STEP_REDUCE: p->reduce(m->dst, m->dst, m->src, pccl_least(m->src_n, m->dst_n), m->addends); break;
+    case POLYCCL_STEP_REDUCE: p->reduce(m->dst, m->dst, m->src, pccl_min_size(m->src_n, m->dst_n), m->addends); break;
     default: break;
   }
 }
@@ -143,7 +144,7 @@ static inline void pccl_read_lines(polyccl_protocol protocol, const char *slot, 
   }
 }
 
-/* Messages in lines: `in` and `out` are slots. */
+/* Messages in lines; `in` and `out` are slots. */
 static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_arithmetic *p, uint8_t op,
                                    const pccl_move *m) {
   size_t e = p->element, bytes = m->n * e;
@@ -166,13 +167,13 @@ static inline void pccl_move_lines(polyccl_protocol protocol, const pccl_arithme
   bool reduces = op != POLYCCL_STEP_RCS, stores = op != POLYCCL_STEP_RRS;
   bool sends = op != POLYCCL_STEP_RRC;
   for (size_t at = 0; at < bytes; at += PCCL_LINE_BLOCK) {
-    size_t now = pccl_least(PCCL_LINE_BLOCK, bytes - at);
+    size_t now = pccl_min_size(PCCL_LINE_BLOCK, bytes - at);
     pccl_read_lines(protocol, m->in, m->at + at, block, now);
     if (reduces && m->src_n * e > at) {
-      p->reduce(block, m->src + at, block, pccl_least(now, m->src_n * e - at) / e, m->addends);
+      p->reduce(block, m->src + at, block, pccl_min_size(now, m->src_n * e - at) / e, m->addends);
     }
     if (stores && m->dst_n * e > at) {
-      memcpy(m->dst + at, block, pccl_least(now, m->dst_n * e - at));
+      memcpy(m->dst + at, block, pccl_min_size(now, m->dst_n * e - at));
     }
     if (sends) {
       pccl_write_lines(protocol, m->out, m->at + at, block, now, m->out_number);

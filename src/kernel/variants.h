@@ -1,4 +1,4 @@
-/* The kernel tables that this build has (CMakeLists.txt compiles each with its own instruction set). */
+/* The kernel tables of this build. CMakeLists.txt compiles each for its own instruction set. */
 #ifndef PCCL_KERNEL_VARIANTS_H
 #define PCCL_KERNEL_VARIANTS_H
 

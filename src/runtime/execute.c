@@ -40,7 +40,7 @@ static inline size_t run_pitch(polyccl_protocol protocol, size_t bytes) {
 }
 
 static inline size_t tile_elements(const pccl_prepared *p, const pccl_prepared_step *step, uint64_t batch) {
-  return p->batches == 1 ? step->len : pccl_least(p->tile, step->len - batch * p->tile);
+  return p->batches == 1 ? step->len : pccl_min_size(p->tile, step->len - batch * p->tile);
 }
 
 /* Other steps of this rank that must have ended, for this micro-batch. */
@@ -114,7 +114,7 @@ static inline bool has_credit(polyccl_protocol protocol, const pccl_prepared *p,
 }
 
 static inline size_t clip(size_t valid, size_t start, size_t n) {
-  return valid <= start ? 0 : pccl_least(valid - start, n);
+  return valid <= start ? 0 : pccl_min_size(valid - start, n);
 }
 
 /* ---- by reference ---- */

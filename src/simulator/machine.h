@@ -102,13 +102,13 @@ typedef struct sim_resource {
   bool dirty, end_dirty; /* to be solved again; its next end to be found again */
 } sim_resource;
 
-enum { SIM_NEAR = 3 };
+enum { SIM_INLINE_RESOURCES = 3 };
 
 typedef struct sim_flow {
   double left, rate, cap;  /* bytes, bytes per ps */
   int64_t since, end;      /* `left` holds at `since` */
   const int32_t *resource; /* at `near`, where that suffices: one cache line */
-  int32_t resources, near[SIM_NEAR];
+  int32_t resources, inline_resource[SIM_INLINE_RESOURCES];
 } sim_flow;
 
 typedef struct sim_rank {
@@ -166,7 +166,7 @@ typedef struct sim {
   int32_t *dirty, *end_dirty;
   int32_t dirty_head, dirty_count, end_dirties;
   double tolerance;
-  uint64_t updates, most_updates; /* of resources; beyond the most, `rough` sharing will do */
+  uint64_t updates, max_exact_updates; /* of resources; beyond the most, `rough` sharing will do */
 
   sim_queue queue; /* ids: thread blocks, then resources */
   int32_t *ready;  /* stack of thread blocks to look at */

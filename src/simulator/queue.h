@@ -41,18 +41,18 @@ static inline void sim_queue_down(sim_queue *q, int32_t at, sim_event event) {
     if (child >= last) {
       break;
     }
-    int32_t least = child;
+    int32_t first = child;
     for (int32_t i = child + 1; i < last; i++) {
-      if (sim_earlier(q->heap[i], q->heap[least])) {
-        least = i;
+      if (sim_earlier(q->heap[i], q->heap[first])) {
+        first = i;
       }
     }
-    if (!sim_earlier(q->heap[least], event)) {
+    if (!sim_earlier(q->heap[first], event)) {
       break;
     }
-    q->heap[at] = q->heap[least];
+    q->heap[at] = q->heap[first];
     q->place[q->heap[at].id] = at;
-    at = least;
+    at = first;
   }
   q->heap[at] = event;
   q->place[event.id] = at;

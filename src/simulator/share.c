@@ -14,13 +14,13 @@
 
 static const double same = 1e-12; /* relative: rounding, not a change */
 
-static inline double least(double a, double b) { return a < b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 static inline double limit_without(const sim *s, const sim_flow *f, int32_t a, int32_t b) {
   double limit = f->cap;
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t r = f->resource[i];
-    limit = r != a && r != b ? least(limit, s->level[r]) : limit;
+    limit = r != a && r != b ? smaller(limit, s->level[r]) : limit;
   }
   return limit;
 }
@@ -114,7 +114,7 @@ static inline bool differs(double a, double b, double tolerance) {
 
 /* Flow f's limit at `index` went from `before` to `after`: which of its other resources must be solved again? */
 static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double before, double after) {
-  double lower = least(before, after);
+  double lower = smaller(before, after);
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t k = f->resource[i];
     double level = s->level[k];
@@ -122,16 +122,16 @@ static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double befo
       continue; /* the flow has its level there, before and after */
     }
     double rest = limit_without(s, f, k, index);
-    double was = least(rest, before), is = least(rest, after);
-    if (least(was, level) != least(is, level) && !(isinf(level) && is < was)) {
+    double was = smaller(rest, before), is = smaller(rest, after);
+    if (smaller(was, level) != smaller(is, level) && !(isinf(level) && is < was)) {
       mark_dirty(s, k);
     }
   }
 }
 
 static void update(sim *s, int32_t index) {
-  if (++s->updates > s->most_updates) {
-    s->most_updates = UINT64_MAX;
+  if (++s->updates > s->max_exact_updates) {
+    s->max_exact_updates = UINT64_MAX;
     s->tolerance = SIM_ROUGH;
   }
   sim_resource *r = &s->resource[index];
@@ -147,7 +147,7 @@ static void update(sim *s, int32_t index) {
   s->level[index] = after;
   for (int32_t i = 0; i < r->flows; i++) {
     sim_flow *f = &s->flow[member[i]];
-    double rate = least(other[i], after);
+    double rate = smaller(other[i], after);
     if (differs(rate, f->rate, same)) {
       set_rate(s, member[i], rate);
     }
@@ -160,11 +160,11 @@ static void update(sim *s, int32_t index) {
 void pccl_sim_flow_add(sim *s, int32_t tb, double bytes, double cap, const int32_t *resource, int32_t resources) {
   sim_flow *f = &s->flow[tb];
   *f = (sim_flow){.left = bytes, .cap = cap, .since = s->now, .resource = resource, .resources = resources};
-  if (resources <= SIM_NEAR) {
+  if (resources <= SIM_INLINE_RESOURCES) {
     for (int32_t i = 0; i < resources; i++) {
-      f->near[i] = resource[i];
+      f->inline_resource[i] = resource[i];
     }
-    f->resource = f->near;
+    f->resource = f->inline_resource;
   }
   for (int32_t i = 0; i < resources; i++) {
     sim_resource *r = &s->resource[resource[i]];

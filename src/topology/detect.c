@@ -7,7 +7,7 @@
 
 #define SHARED_MEMORY_LATENCY 0.05
 
-static void join(pccl_builder *b, hwloc_topology_t hw, int ranks, const polyccl_device_model *cpu) {
+static void join_cores(pccl_builder *b, hwloc_topology_t hw, int ranks, const polyccl_device_model *cpu) {
   int32_t machine = -1, model = -1;
   enum { MAX_PACKAGES = 64 };
   int32_t host[MAX_PACKAGES];
@@ -36,14 +36,14 @@ static void join(pccl_builder *b, hwloc_topology_t hw, int ranks, const polyccl_
 polyccl_result pccl_detect_host(pccl_builder *builder, int ranks) {
   hwloc_topology_t hw;
   if (hwloc_topology_init(&hw) != 0) {
-    return pccl_fail(POLYCCL_ERROR_SYSTEM, "hwloc does not start");
+    return pccl_fail(POLYCCL_ERROR_SYSTEM, "hwloc could not be initialized");
   }
   if (hwloc_topology_load(hw) != 0) {
     hwloc_topology_destroy(hw);
     return pccl_fail(POLYCCL_ERROR_SYSTEM, "hwloc cannot read this machine");
   }
   int cores = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_CORE);
-  join(builder, hw, ranks > 0 ? ranks : cores > 0 ? cores : 1, pccl_known_model_find("cpu"));
+  join_cores(builder, hw, ranks > 0 ? ranks : cores > 0 ? cores : 1, pccl_known_model_find("cpu"));
   hwloc_topology_destroy(hw);
   return builder->result;
 }

@@ -10,7 +10,7 @@
 #include "base/vec.h"
 
 static const char *const kind_fill[POLYCCL_NODE_KIND_COUNT] = {"#d7ecfa", "#eeeeee", "#fdebd0", "#e3f3e6"};
-enum { LEGEND_LINE = 18, MOST_LINKS = 20000 };
+enum { LEGEND_LINE = 18, MAX_LINKS = 20000 };
 
 /* Told apart also by the colour-blind; the usual types always look the same. */
 static const char *colour_of_type(const polyccl_topology *t, int32_t type) {
@@ -28,7 +28,7 @@ static const char *colour_of_type(const polyccl_topology *t, int32_t type) {
 }
 
 /* NVLink beside PCIe should look thicker, a 900 GB/s port should not be a beam. */
-static double width_of(const polyccl_link *link) {
+static double stroke_width(const polyccl_link *link) {
   double width = 0.6 + 0.55 * log2(1 + link->bandwidth / 8);
   return width > 6 ? 6 : width;
 }
@@ -39,7 +39,7 @@ static void draw_link(pccl_svg *svg, const polyccl_topology *t, const pccl_layou
   char name[2 * PCCL_MAX_NAME + 80];
   snprintf(name, sizeof name, "%s %s %s: %s, %g GB/s, %g us", t->node[link->from].name, pair ? "<->" : "->",
            t->node[link->to].name, t->link_type[link->type], link->bandwidth, link->latency);
-  pccl_svg_style style = {.stroke = colour_of_type(t, link->type), .width = width_of(link), .opacity = 0.85};
+  pccl_svg_style style = {.stroke = colour_of_type(t, link->type), .width = stroke_width(link), .opacity = 0.85};
   double head = pair ? 0 : 7;
   pccl_svg_group(svg, name);
   if (a->y == b->y) { /* an arc: below devices, above hosts and switches */
@@ -110,7 +110,7 @@ static void draw_node(pccl_svg *svg, const polyccl_topology *t, const polyccl_no
   pccl_svg_group_end(svg);
 }
 
-static void range(char *text, size_t size, double low, double high, const char *unit) {
+static void format_range(char *text, size_t size, double low, double high, const char *unit) {
   if (low < high) {
     snprintf(text, size, "%g to %g %s", low, high, unit);
   } else {
@@ -131,8 +131,8 @@ static void draw_legend(pccl_svg *svg, const polyccl_topology *t, double y) {
     }
     char text[PCCL_MAX_NAME + 140];
     char bandwidth[64], latency[64];
-    range(bandwidth, sizeof bandwidth, low, high, "GB/s");
-    range(latency, sizeof latency, soon, late, "us");
+    format_range(bandwidth, sizeof bandwidth, low, high, "GB/s");
+    format_range(latency, sizeof latency, soon, late, "us");
     snprintf(text, sizeof text, "%s: %s, %s", t->link_type[type], bandwidth, latency);
     y += LEGEND_LINE;
     pccl_svg_line(svg, 24, y - 4, 52, y - 4, (pccl_svg_style){.stroke = colour_of_type(t, (int32_t)type), .width = 3});
@@ -160,7 +160,7 @@ static bool draw_links(pccl_svg *svg, const polyccl_topology *t, const pccl_layo
   for (size_t i = 0; i < t->links; i++) {
     bool pair = pccl_link_is_pair(t, i);
     if (layout->place[t->link[i].from].drawn && layout->place[t->link[i].to].drawn) {
-      if (++drawn > MOST_LINKS) {
+      if (++drawn > MAX_LINKS) {
         return false;
       }
       draw_link(svg, t, layout, i, pair);

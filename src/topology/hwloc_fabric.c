@@ -22,8 +22,8 @@ static pccl_hwloc_device *gpu_at(pccl_hwloc *m, const pccl_hwloc_matrix *matrix,
 }
 
 static void add_link(pccl_hwloc *m, int32_t from, int32_t to, const char *type, double rate, double latency) {
-  if (m->b->result == POLYCCL_SUCCESS && rate >= PCCL_MIN_BANDWIDTH) {
-    m->b->result = pccl_builder_link(m->b, from, to, type, rate, latency);
+  if (rate >= PCCL_MIN_BANDWIDTH) {
+    pccl_add_link(m->b, from, to, type, rate, latency);
     m->fabric = true;
   }
 }
@@ -79,8 +79,9 @@ static void add_nvlink_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix) {
 
 /* hwloc writes 100 GB/s for a link of any generation; of these it is known. */
 static double xgmi_rate(const pccl_hwloc *m, const pccl_hwloc_device *d, double rate) {
-  const char *model = m->objs.data[d->obj].model;
-  return model == NULL ? rate : strcmp(model, "MI300X") == 0 ? 64 : strcmp(model, "MI350X") == 0 ? 76.8 : rate;
+  const pccl_hwloc_product *product = m->objs.data[d->obj].product;
+  const char *model = product != NULL ? product->model : "";
+  return strcmp(model, "MI300X") == 0 ? 64 : strcmp(model, "MI350X") == 0 ? 76.8 : rate;
 }
 
 /* `hops`, where there is such a matrix: only neighbours have a link of their own. */
@@ -91,8 +92,8 @@ static void add_xgmi_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, cons
     for (size_t k = 0; k < matrix->objs.len && d != NULL; k++) {
       const pccl_hwloc_device *other = k == i ? NULL : gpu_at(m, matrix, k);
       double rate = rate_at(matrix, i, k);
-      bool near = !told || hops->values.data[i * matrix->objs.len + k] == 1;
-      if (other != NULL && rate > 0 && near) {
+      bool neighbour = !told || hops->values.data[i * matrix->objs.len + k] == 1;
+      if (other != NULL && rate > 0 && neighbour) {
         add_link(m, d->node, other->node, "xGMI", xgmi_rate(m, d, rate), FABRIC_LATENCY);
       }
     }

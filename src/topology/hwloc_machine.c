@@ -112,23 +112,23 @@ static void attach_all(pccl_hwloc *m) {
 static void write_source(const pccl_hwloc *m, pccl_text *source) {
   pccl_text_add(source, "hwloc's XML; shipped device models and latencies");
   if (m->gpus == 0) {
-    pccl_text_add(source, "; no GPU in it, so a rank is a core");
+    pccl_text_add(source, "; it has no GPU, so a rank is a core");
   } else if (!m->fabric && m->gpus > 1) {
     pccl_text_add(source,
-                  "; no NVLink or xGMI in it (lstopo writes them where it has NVML or ROCm SMI), so GPUs are "
+                  "; it has no NVLink or xGMI (lstopo writes them where it has NVML or ROCm SMI), so GPUs are "
                   "joined by PCIe");
   }
   if (m->unknown_gpu) {
     pccl_text_add(source, "; GPUs of no shipped model are \"generic\"");
   }
   if (m->unknown_rate) {
-    pccl_text_add(source, "; PCIe links without a rate taken as %g GB/s", PCCL_HWLOC_PCIE);
+    pccl_text_add(source, "; PCIe links without a rate are taken as %g GB/s", PCCL_HWLOC_PCIE);
   }
   if (m->unknown_nic) {
-    pccl_text_add(source, "; NICs of no known model taken as %g GB/s", PCCL_HWLOC_NETWORK);
+    pccl_text_add(source, "; NICs of no known model are taken as %g GB/s", PCCL_HWLOC_NETWORK);
   }
   if (m->hosts > 1) {
-    pccl_text_add(source, "; %d GB/s between sockets assumed", PCCL_HWLOC_SOCKET);
+    pccl_text_add(source, "; %d GB/s between sockets are assumed", PCCL_HWLOC_SOCKET);
   }
 }
 
@@ -136,10 +136,11 @@ polyccl_result pccl_hwloc_machine(pccl_hwloc *m, pccl_text *source) {
   PCCL_TRY(pccl_builder_machine(m->b, "m0", &m->index));
   PCCL_TRY(pccl_hwloc_find_devices(m));
   if (m->gpus == 0 && m->cores == 0 && m->pus == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the file has neither a GPU nor a core, so no ranks");
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the file has neither a GPU nor a core, so there are no ranks");
   }
   add_hosts(m);
   pccl_hwloc_add_devices(m);
+  PCCL_TRY(pccl_hwloc_tell_products(m));
   if (m->gpus == 0) {
     add_cores(m);
   }

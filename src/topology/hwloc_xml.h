@@ -23,6 +23,12 @@ typedef enum pccl_hwloc_type {
   PCCL_HWLOC_OSDEV
 } pccl_hwloc_type;
 
+/* A product whose name contains `part`, and the shipped model that has its figures. */
+typedef struct pccl_hwloc_product {
+  const char *part, *model;
+  bool own; /* false: the model is of another product, whose figures are taken */
+} pccl_hwloc_product;
+
 /* Objects are known by their index; -1: none. */
 typedef struct pccl_hwloc_obj {
   pccl_hwloc_type type;
@@ -33,7 +39,7 @@ typedef struct pccl_hwloc_obj {
   int64_t bus;                     /* their bus ids' order */
   double link;                     /* GB/s of the link up, 0: unknown */
   bool host_bridge, nvswitch, rdma;
-  const char *model; /* the shipped model of the product that the object names, or NULL */
+  const pccl_hwloc_product *product; /* the product that the object names, or NULL */
 } pccl_hwloc_obj;
 
 typedef struct pccl_hwloc_matrix {
@@ -69,8 +75,11 @@ typedef struct pccl_hwloc {
  * was taken and what was assumed. */
 polyccl_result pccl_hwloc_machine(pccl_hwloc *m, pccl_text *source);
 
-/* The shipped model whose product's name is in `text`, NULL: none. */
-const char *pccl_hwloc_product(const char *text);
+/* The product whose name is in `text`; NULL: none. */
+const pccl_hwloc_product *pccl_hwloc_find_product(const char *text);
+
+/* Adds an assumption for each product that has the figures of another. */
+polyccl_result pccl_hwloc_tell_products(pccl_hwloc *m);
 
 /* Fills m->devices; adds them as nodes. */
 polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m);

@@ -86,10 +86,10 @@ static double wished_x(const planner *p, int32_t node) {
 
 /* Puts the nodes of one level side by side, evenly over the width. */
 static void place_row(planner *p, const pccl_region *own, int32_t level, double left, double width, double y,
-                      int most) {
+                      int max_nodes) {
   int count = 0;
   bool outside = own == &p->t->routes->region[p->t->machines], all = p->layout->boxes == p->t->machines;
-  for (int32_t i = 0; i < own->nodes && count < most; i++) {
+  for (int32_t i = 0; i < own->nodes && count < max_nodes; i++) {
     int32_t node = own->node[i];
     p->wish[node] = wished_x(p, node);
     if (p->level[node] == level && (!outside || all || p->wish[node] < INFINITY)) { /* not those of hidden machines */

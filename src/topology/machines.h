@@ -1,4 +1,5 @@
-/* The machines that synthetic strings name, as data: what is in one and how it is joined. synthetic.c builds them. */
+/* The machines that synthetic strings name, as data: what is in one and how it is joined.
+ * machines.c holds the table, synthetic.c reads the string, synthetic_build.c builds the topology. */
 #ifndef PCCL_TOPOLOGY_MACHINES_H
 #define PCCL_TOPOLOGY_MACHINES_H
 
@@ -15,7 +16,7 @@ typedef struct pccl_shape {
   polyccl_synthetic about;
   const char *model, *link_type;
   pccl_fabric fabric;
-  int count, most_devices;              /* of machines, when the string has none; most_devices: of the fabric */
+  int count, max_devices;               /* of machines, when the string has none; most_devices: of the fabric */
   int devices, nics, switches, sockets; /* in a machine; switches: PCIe; 0 NICs: a fabric alone */
   double link, link_latency;            /* GB/s and us of a link of the fabric, one direction */
   double pcie, socket, nic;             /* GB/s */
@@ -26,6 +27,17 @@ typedef struct pccl_shape {
 } pccl_shape;
 
 extern const pccl_shape pccl_shapes[]; /* ends with a NULL name */
+
+/* One kind of machine in a synthetic string, with what the string sets. */
+typedef struct pccl_part {
+  pccl_shape shape;
+  double latency, spine; /* us of a network link; GB/s from a leaf to the spine, 0: as much as its NICs bring */
+  bool host;             /* this machine, found by hwloc */
+} pccl_part;
+
+/* Adds the machines of all parts, and the network that joins them, to the builder. The caller abandons the builder on
+ * failure. Errors: INVALID, LIMIT, MEMORY, SYSTEM. */
+polyccl_result pccl_build_cluster(pccl_builder *builder, const pccl_part *parts, int count);
 
 /* Latencies, us. */
 #define PCCL_PCIE_DEVICE_LATENCY 0.4 /* device - PCIe switch */

@@ -2,7 +2,7 @@
  *
  *   nccl_xml_parse.c   text -> elements with their attributes, in the file's order
  *   nccl_xml.c         elements -> machines, hosts, PCIe, NICs; nccl_xml_gpu.c: GPUs
- *   nccl_xml_fabric.c  NVLink, xGMI, links between sockets, the network between machines
+ *   nccl_xml_fabric.c  NVLink and xGMI (nccl_xml_links.c), links between sockets, the network between machines
  *
  * with the attributes' values in nccl_xml_values.c and the figures that the file does not give in nccl_xml_rates.c.
  *
@@ -95,6 +95,8 @@ typedef struct pccl_nccl {
   size_t more_assumptions; /* that found no room */
 } pccl_nccl;
 
+static inline pccl_nccl_element *pccl_nccl_at(pccl_nccl *n, int32_t element) { return &n->elements.data[element]; }
+
 /* ---- nccl_xml_parse.c ---- */
 
 polyccl_result pccl_nccl_parse(pccl_nccl *n, const char *text, size_t length);
@@ -102,7 +104,7 @@ polyccl_result pccl_nccl_parse(pccl_nccl *n, const char *text, size_t length);
 /* ---- nccl_xml_values.c ---- */
 
 /* A fault at an element's line; the first sticks. */
-void pccl_nccl_wrong(pccl_nccl *n, int32_t element, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void pccl_nccl_refuse(pccl_nccl *n, int32_t element, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Keeps what was taken where the file does not say; the same text from several elements is one line. */
 void pccl_nccl_assume(pccl_nccl *n, int32_t element, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -155,7 +157,7 @@ const pccl_nccl_fabric *pccl_nccl_fabric_of(const char *model); /* NULL: not kno
 /* How many GPUs one NVLink domain joins at most. */
 int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu);
 
-/* ---- nccl_xml.c, nccl_xml_gpu.c, nccl_xml_fabric.c ---- */
+/* ---- nccl_xml.c, nccl_xml_gpu.c, nccl_xml_links.c, nccl_xml_fabric.c ---- */
 
 void pccl_nccl_build_gpu(pccl_nccl *n, int32_t gpu);
 void pccl_nccl_build_implied_gpu(pccl_nccl *n, int32_t pci);
@@ -178,6 +180,20 @@ bool pccl_nccl_leaves_host(const pccl_nccl *n, int32_t link);
 /* GB/s from the GPU to its CPU over C2C or NVLink; 0: none. */
 double pccl_nccl_to_cpu(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char **type);
 
+/* NVLinks or xGMI links from one GPU to another, or to its machine's NVSwitch (to: -1). Both are indices into gpus. */
+typedef struct pccl_nccl_wire {
+  int32_t from, to;
+  bool xgmi;
+  double bandwidth; /* GB/s */
+} pccl_nccl_wire;
+
+typedef PCCL_VEC(pccl_nccl_wire) pccl_nccl_wires;
+
+/* Appends the wires of all GPUs: those that the file lists, else those that machines with such GPUs always have. Sets
+ * n->result on failure; the caller frees `all`. */
+void pccl_nccl_find_wires(pccl_nccl *n, pccl_nccl_wires *all);
+
+/* Adds the links between sockets, between GPUs and between machines. */
 polyccl_result pccl_nccl_join(pccl_nccl *n);
 
 #endif

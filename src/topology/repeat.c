@@ -48,12 +48,13 @@ static int copies_of_domain(const polyccl_topology *base) {
 static polyccl_result check_base(const polyccl_topology *base, int copies) {
   for (size_t i = 0; i < base->nodes; i++) {
     if (base->node[i].machine < 0) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "the file has a network of its own (\"%s\"), it is not one machine",
+      return pccl_fail(POLYCCL_ERROR_INVALID,
+                       "the file has a network of its own (\"%s\"), so it does not describe one machine",
                        base->node[i].name);
     }
   }
   if (nics_of(base) == 0 && copies > copies_of_domain(base)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the machine has no NIC to join several by");
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the machine has no NIC that could join several");
   }
   return POLYCCL_SUCCESS;
 }

@@ -14,7 +14,7 @@
 
 #include "topology/topology.h"
 
-#define PCCL_FAR UINT64_MAX
+#define PCCL_INFINITE_DISTANCE UINT64_MAX
 
 typedef struct pccl_region {
   int32_t *node; /* its nodes; pos[] is the reverse */
@@ -27,14 +27,14 @@ struct pccl_routes {
   uint64_t *cost;                /* [links] */
   int32_t *out_first, *in_first; /* [nodes + 1]: each node's links in out[] and in[] */
   int32_t *out, *in;
-  pccl_map pairs;                     /* from, to -> link */
-  uint64_t *least_out, *least_in;     /* [nodes]: cost of the cheapest link that leaves, that comes in */
-  int32_t *pos;                       /* [nodes]: place in its region */
-  int32_t *turn;                      /* [nodes]: devices: place among its machine's; shares out equal ways */
-  pccl_region *region;                /* [machines + 1]; the last lies between machines */
-  int32_t *members, *exits, *entries; /* what the regions' arrays are slices of */
-  _Atomic(uint64_t *) *to;            /* [nodes]: distance from each node of its region; NULL: not yet */
-  pthread_mutex_t lock;               /* held while a table is made */
+  pccl_map pairs;                       /* from, to -> link */
+  uint64_t *min_out_cost, *min_in_cost; /* [nodes]: cost of the cheapest link that leaves, that comes in */
+  int32_t *pos;                         /* [nodes]: place in its region */
+  int32_t *turn;                        /* [nodes]: devices: place among its machine's; shares out equal ways */
+  pccl_region *region;                  /* [machines + 1]; the last lies between machines */
+  int32_t *members, *exits, *entries;   /* what the regions' arrays are slices of */
+  _Atomic(uint64_t *) *to;              /* [nodes]: distance from each node of its region; NULL: not yet */
+  pthread_mutex_t lock;                 /* held while a table is made */
 };
 
 /* Takes `pairs` (from << 32 | to -> link), also on failure. */

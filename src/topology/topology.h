@@ -48,7 +48,14 @@ polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text);
 /* For generators: the first failure sticks in builder->result and later calls do nothing (index -1). */
 int32_t pccl_add_node(pccl_builder *builder, polyccl_node_kind kind, int32_t machine, int32_t model, int32_t rank,
                       const char *format, ...) __attribute__((format(printf, 6, 7)));
+void pccl_add_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth, double latency);
+/* A link each way. */
 void pccl_add_pair(pccl_builder *builder, int32_t a, int32_t b, const char *type, double bandwidth, double latency);
+
+/* The index of a model that the builder has, by its name; -1: none. */
+int32_t pccl_find_model(const pccl_builder *builder, const char *name);
+/* The same; a model that the builder does not have is added. -1 after a failure, which sticks. */
+int32_t pccl_add_model(pccl_builder *builder, const polyccl_device_model *model);
 
 /* ---- device models ---- */
 

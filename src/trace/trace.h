@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 /* Most that a time (us) or a rate (GB/s) may be: an integer in every reader of JSON, and more than any clock shows. */
-#define PCCL_TRACE_MOST 1e18
+#define PCCL_TRACE_MAX 1e18
 
 /* While a trace is built; finishing moves the arrays into it. */
 struct pccl_trace_building {

@@ -4,6 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-strict-aliasing -ffp-contract=off -DPCCL_ON_THREADS -Isrc \
+${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-strict-aliasing -ffp-contract=off -Isrc \
   -include tests/gpu/on_threads.h -shared -fPIC -o "$work/arithmetic.so" tests/gpu/arithmetic.cpp
 "$1/tests/gpu_arithmetic" "$work/arithmetic.so"

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 "$build/polyccl" compile algorithms/allreduce_ring.lua -p ranks=3 -p protocol=LL -o "$work/plan"
 "$build/polyccl" compile algorithms/allreduce_ring.lua -p ranks=4 -o "$work/other"
 "$build/polyccl" build "$work/plan" --target cuda -o "$work/plan.cu"
-${CXX:-g++} -std=c++17 -O1 -fno-strict-aliasing -ffp-contract=off -DPCCL_ON_THREADS -include tests/gpu/on_threads.h -shared -fPIC \
+${CXX:-g++} -std=c++17 -O1 -fno-strict-aliasing -ffp-contract=off -include tests/gpu/on_threads.h -shared -fPIC \
   -o "$work/plan.so" -x c++ "$work/plan.cu"
 
 expect() { # STATUS TEXT COMMAND...
@@ -36,6 +36,6 @@ expect 1 "plan.nothing" "${run[@]}" "$work/plan.nothing" "$work/plan"
 expect 77 "skipped: no device" env ON_THREADS_DEVICES=0 "${run[@]}" "$work/plan.so" "$work/plan"
 expect 77 "skipped: no device" "${run[@]}" --device 1 "$work/plan.so" "$work/plan"
 expect 77 "skipped: no device" env POLYCCL_CUDA_DRIVER=libno-such-driver.so "${run[@]}" "$work/plan.so" "$work/plan"
-expect 2 "takes none" "$build/polyccl" build --interpreter "$work/plan"
+expect 2 "--interpreter excludes a plan" "$build/polyccl" build --interpreter "$work/plan"
 expect 2 "targets cuda and hip" "$build/polyccl" build --interpreter --target c
 echo "the host part does as it should"

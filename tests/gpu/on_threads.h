@@ -1,9 +1,9 @@
-/* CUDA's built-ins on a CPU, a pthread per GPU thread, for generated sources (src/kernel/device.h, PCCL_ON_THREADS):
+/* CUDA's built-ins on a CPU, with a pthread for each GPU thread, for generated sources (src/kernel/device.h,
+ * PCCL_K_BUILTINS). They show the logic of the GPU form where there is no GPU:
  *
- *   g++ -DPCCL_ON_THREADS -include tests/gpu/on_threads.h -x c++ -fno-strict-aliasing -ffp-contract=off -shared -fPIC \
- *     plan.cu
+ *   g++ -include tests/gpu/on_threads.h -x c++ -fno-strict-aliasing -ffp-contract=off -shared -fPIC plan.cu
  *
- * A file compiled so exports on_threads_run(), by which driver_on_threads.c launches its kernels. */
+ * A file compiled so exports on_threads_run(), and driver_on_threads.c launches its kernels through that function. */
 #ifndef ON_THREADS_H
 #define ON_THREADS_H
 
@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#define PCCL_K_BUILTINS
+#define PCCL_K_PAUSE() sched_yield() /* the thread that is waited for may need this core */
+#define PCCL_K_BACKOFF 1             /* the stop flag is as near as any word */
 
 #define __device__
 #define __global__ __attribute__((visibility("default")))

@@ -14,7 +14,7 @@ threads=${THREADS:-4}
 runs=0
 
 image() { # SOURCE IMAGE
-  ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror ${SANITIZE:+-fsanitize=$SANITIZE -fno-sanitize-recover=all -g} -fno-strict-aliasing -ffp-contract=off -DPCCL_ON_THREADS \
+  ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror ${SANITIZE:+-fsanitize=$SANITIZE -fno-sanitize-recover=all -g} -fno-strict-aliasing -ffp-contract=off \
     -include tests/gpu/on_threads.h -shared -fPIC -o "$2" -x c++ "$1"
 }
 one() { # what it is, then arguments of gpu_check

@@ -247,6 +247,42 @@ static void special_values_are_as_documented(void **state) {
   }
 }
 
+/* Long vectors give the bits of the same elements reduced one by one, wherever special values lie: nowhere, in one
+ * element, or in many. */
+static void long_vectors_agree_with_single_elements(void **state) {
+  (void)state;
+  enum { COUNT = 4099, SHIFT = 3 };
+  static unsigned char a[COUNT * 8], b[COUNT * 8], want[COUNT * 8], got[COUNT * 8 + SHIFT];
+  static const uint32_t specials[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000, 0, 0x80000000};
+  for (int round = 0; round < 40; round++) {
+    polyccl_dtype dtype = round % 2 == 0 ? POLYCCL_FLOAT32 : POLYCCL_FLOAT64;
+    size_t e = polyccl_dtype_size(dtype);
+    uint64_t seed = pccl_mix64((uint64_t)round), only = pccl_mix64(seed) % COUNT;
+    for (size_t i = 0; i < COUNT; i++) {
+      uint64_t random = pccl_mix64(seed + i);
+      bool is_special = round % 4 < 2 ? i == only && round >= 4 : random % 8 == 0;
+      float x = (float)(random >> 40), y = -(float)(random >> 8 & 0xffffff);
+      x = is_special ? float_of(specials[random / 8 % 7]) : x;
+      y = is_special ? float_of(specials[random / 64 % 7]) : y;
+      double wide_x = (double)x, wide_y = (double)y;
+      memcpy(a + i * e, e == 4 ? (const void *)&x : (const void *)&wide_x, e);
+      memcpy(b + i * e, e == 4 ? (const void *)&y : (const void *)&wide_y, e);
+    }
+    for (int t = 0; pccl_all_kernels[t] != NULL; t++) {
+      const pccl_kernels *k = pccl_all_kernels[t];
+      for (int op = 0; pccl_kernels_usable(k) && op < POLYCCL_REDOP_COUNT; op++) {
+        for (size_t i = 0; i < COUNT; i++) {
+          k->reduce[dtype][op](want + i * e, a + i * e, b + i * e, 1, PCCL_K_ADDENDS(1, 2, 1));
+        }
+        memcpy(got + SHIFT, round % 3 == 0 ? a : b, COUNT * e); /* either source may be the destination */
+        k->reduce[dtype][op](got + SHIFT, round % 3 == 0 ? got + SHIFT : a, round % 3 == 0 ? b : got + SHIFT, COUNT,
+                             PCCL_K_ADDENDS(1, 2, 1));
+        assert_memory_equal(got + SHIFT, want, COUNT * e);
+      }
+    }
+  }
+}
+
 static void stream_copy_copies(void **state) {
   (void)state;
   static unsigned char from[2000], to[2000], want[2000];
@@ -304,9 +340,13 @@ static void lines_carry_messages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(halves_round_to_nearest_even), cmocka_unit_test(tables_agree),
-      cmocka_unit_test(numbers_are_as_documented),    cmocka_unit_test(special_values_are_as_documented),
-      cmocka_unit_test(stream_copy_copies),           cmocka_unit_test(lines_carry_messages),
+      cmocka_unit_test(halves_round_to_nearest_even),
+      cmocka_unit_test(tables_agree),
+      cmocka_unit_test(numbers_are_as_documented),
+      cmocka_unit_test(special_values_are_as_documented),
+      cmocka_unit_test(long_vectors_agree_with_single_elements),
+      cmocka_unit_test(stream_copy_copies),
+      cmocka_unit_test(lines_carry_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,10 +114,7 @@ static int walk_globals(lua_State *lua) {
 }
 
 static int open_globals(lua_State *lua) {
-  pccl_open_params(lua);
-  pccl_open_collectives(lua);
-  pccl_open_references(lua);
-  pccl_open_require(lua);
+  pccl_open_globals(lua);
   return 0;
 }
 
