@@ -2,6 +2,8 @@
  * Climbs to the inputs that make a stage work most for its size: changes the worst input of each stage, keeps what is
  * worse. Prints the share of its allowance that each stage took (work.h) and exits 1 where one took more than all of
  * it; the worst inputs are kept in FOLDER, where one is given, and looked at first the next time. */
+#include <time.h>
+
 #include "work.h"
 
 #include "base/map.h"
