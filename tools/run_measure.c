@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "run_ranks.h"
 
+/* A sample is a batch of calls that takes about a millisecond, so that reading the clock (tens of nanoseconds) and the
+ * barrier (microseconds) do not count; of very short calls it is MAX_BATCH calls. */
 enum { MAX_BATCH = 200 };
-static const double wanted_seconds =
-    0.25; /* of all samples of a size and placement without --iters: long enough for 51 samples of a millisecond */
+static const double batch_seconds = 0.001;
+static const double wanted_seconds = 0.25; /* of the samples of a size and placement without --iters */
 
 /* Waits for the other ranks; fails if the communicator was aborted. */
 polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
@@ -69,7 +71,7 @@ static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, 
   PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, trial));
   double each = (pccl_now_seconds() - start) / trial;
   if (polyccl_comm_user_rank(comm) == 0) {
-    double batch = each > 0 ? 0.001 / each : MAX_BATCH;
+    double batch = each > 0 ? batch_seconds / each : MAX_BATCH;
     j->board->batch = batch < 1 || j->args->apart ? 1 : batch > MAX_BATCH ? MAX_BATCH : (int)batch;
     double samples = wanted_seconds / (each * j->board->batch + 1e-9);
     j->board->samples = samples < 5 ? 5 : samples > PCCL_RUN_MAX_SAMPLES ? PCCL_RUN_MAX_SAMPLES : (int)samples;
@@ -84,7 +86,7 @@ static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, 
 
 /* Lets all ranks start at one time of the clock, since they leave a barrier microseconds apart. */
 static polyccl_result start_together(polyccl_comm *comm, pccl_run_board *b, double *start) {
-  enum { AHEAD_NS = 20000 };
+  enum { AHEAD_NS = 20000 }; /* longer than the ranks need to leave a barrier */
   PCCL_TRY(pccl_run_barrier(comm, b));
   if (polyccl_comm_user_rank(comm) == 0) {
     atomic_store(&b->start, pccl_now() + AHEAD_NS);

@@ -1,5 +1,6 @@
-/* The polyccl command. Each subcommand is a file NAME.c that defines pccl_NAME_tool and a line in PCCL_TOOLS; its files
- * stand in CMakeLists.txt, its manual page in docs/man. */
+/* The polyccl command. A subcommand is a file NAME.c that defines pccl_NAME_tool, a line in PCCL_TOOLS and in
+ * CMakeLists.txt, a manual page docs/man/polyccl-NAME.1 with a line in docs/man/polyccl.1, and a command line in
+ * tests/options_cli.sh; command_cli and options_cli fail where one is missing. */
 #ifndef PCCL_TOOLS_H
 #define PCCL_TOOLS_H
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 
-/* " name="12.5"": at most two decimals, no trailing zeros, no locale. */
+/* Writes a number such as 12.5 with at most two decimals and no trailing zeros, the same in every locale. */
 static void write_number(pccl_text *out, double value) {
   double limited = isfinite(value) ? fmin(fmax(value, -1e9), 1e9) : 0;
   long long hundredths = llround(limited * 100);
@@ -210,6 +210,7 @@ double pccl_svg_text_width(const char *text, double size) {
     if (((unsigned char)*at & 0xC0) == 0x80) {
       continue; /* inside a UTF-8 character */
     }
+    /* mean widths of narrow, wide and other letters of Helvetica, in ems */
     width += strchr("iljtfr.,:;|!'()[] ", *at) != NULL ? 0.31 : strchr("mwMW@", *at) != NULL ? 0.86 : 0.57;
   }
   return width * size;

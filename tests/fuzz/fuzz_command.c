@@ -177,19 +177,7 @@ static void add_word(const char *word) {
   }
 }
 
-static const char *const other_words[] = {"build",
-                                          "calibrate",
-                                          "check",
-                                          "compare",
-                                          "compile",
-                                          "export",
-                                          "info",
-                                          "run",
-                                          "simulate",
-                                          "topology",
-                                          "verify",
-                                          "view",
-                                          "help",
+static const char *const other_words[] = {"help",
                                           "--help",
                                           "--version",
                                           "--options",
@@ -363,6 +351,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     if (column++ % 3 == 1) {
       add_word(word);
     }
+  }
+  for (const pccl_tool *const *tool = pccl_tools; *tool != NULL; tool++) {
+    add_word((*tool)->name);
   }
   for (size_t i = 0; i < sizeof other_words / sizeof other_words[0]; i++) {
     add_word(other_words[i]);
