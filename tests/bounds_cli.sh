@@ -86,6 +86,6 @@ if [ -z "${POLYCCL_TEST_SANITIZED:-}" ]; then
 fi
 
 # Steps times micro-batches.
-refused executions "more than are simulated" \
+refused executions "more than can be simulated" \
   simulate "$folder/two.lua" --topology switch:2 --size 1m --micro-batches 2000000000
 exit $failed
