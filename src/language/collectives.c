@@ -76,7 +76,7 @@ static polyccl_program_config read_config(pccl_fields *fields, polyccl_collectiv
 
 /* ---- conditions of custom collectives ---- */
 
-enum { PER_CALL = 10 }; /* the function may be one of C, which runs no instructions */
+enum { PER_CALL = 10 }; /* a C function runs no instructions that the hook would count */
 
 /* Calls the function at stack place `function` with (rank, chunk) and leaves its result at the top of the stack. */
 static void call_condition(lua_State *lua, int function, int rank, int chunk) {
@@ -129,7 +129,7 @@ static void declare_post_chunk(lua_State *lua, polyccl_program *program, int ran
                   pccl_lua_describe(lua, -1, text, sizeof text));
   }
   lua_Unsigned count = lua_rawlen(lua, -1);
-  enum { MAX_LEAVES = 1 << 20 };
+  enum { MAX_LEAVES = POLYCCL_MAX_CHUNKS };
   if (count < 1 || count > MAX_LEAVES) {
     pccl_lua_fail(lua, "custom: %s returns a list of %llu pairs (return nil where anything may be)", call,
                   (unsigned long long)count);
@@ -159,7 +159,7 @@ static void declare_post(lua_State *lua, polyccl_program *program, int function,
 
 /* ---- the functions ---- */
 
-/* The builder keeps a word for every chunk of every rank. */
+/* Accounts for the word that the builder keeps for every chunk of every rank. */
 static void account_for(lua_State *lua, const polyccl_program_config *config) {
   pccl_collective_spec spec = {.kind = config->collective,
                                .ranks = config->ranks,

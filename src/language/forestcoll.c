@@ -1,5 +1,6 @@
-/* ForestColl's trees: <Algo nchunkspernode><tree root index nchunks><send src dst path/>... Each tree carries `nchunks`
- * chunks of its root to all others (docs/formats.md). Nodes are names; in their natural order they are the ranks. */
+/* Reads ForestColl's trees: <Algo nchunkspernode><tree root index nchunks><send src dst path/>... Each tree carries
+ * `nchunks` chunks from its root to all other nodes (docs/formats.md). Nodes have names; the natural order of the names
+ * gives the ranks. */
 #include <expat.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static uint64_t hash_of(const char *name) {
   return hash >> 1;
 }
 
-/* The node's index, made on first sight. */
+/* Finds the index of the node, or gives it one. */
 static polyccl_result node_of(reader *r, const char *name, int32_t *node) {
   uint64_t key = hash_of(name);
   for (;; key++) {
@@ -277,7 +278,7 @@ static polyccl_result number_nodes(reader *r) {
   return POLYCCL_SUCCESS;
 }
 
-/* Trees of every node are an AllGather, those of one node a broadcast. */
+/* Trees from every node make an AllGather, trees from one node make a broadcast. */
 static polyccl_result finish_schedule(reader *r) {
   pccl_synth *s = r->schedule;
   polyccl_location at = {s->file, r->trees.len > 0 ? r->trees.data[0].line : 0};
@@ -305,7 +306,8 @@ static polyccl_result finish_schedule(reader *r) {
   return number_nodes(r);
 }
 
-polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_forestcoll_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
   reader r = {.schedule = schedule};
   polyccl_result result = parse_document(&r, text, length);
   if (result == POLYCCL_SUCCESS) {

@@ -12,7 +12,7 @@
 #include "language/source.h"
 #include "language/synth.h"
 
-enum { MAX_SCHEDULE = 512 << 20 };
+enum { MAX_SCHEDULE = 512 << 20 }; /* bytes; Lua is limited to PCCL_MAX_SOURCE */
 
 void pccl_open_globals(lua_State *lua) {
   pccl_open_params(lua);

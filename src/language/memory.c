@@ -1,5 +1,5 @@
-/* The sandbox's allocator. Every block has a header with the numbers of the object in it, so that objects have an order
- * and a name that do not depend on addresses. */
+/* The sandbox's allocator. Every block has a header with the numbers of the object in it, which give the objects an
+ * order and names that do not depend on addresses. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
@@ -7,10 +7,10 @@
 
 enum {
   BYTES_PER_INSTRUCTION = 64,       /* the price of memory */
-  STRING_BYTES_PER_INSTRUCTION = 8, /* text is written, hashed and compared */
+  STRING_BYTES_PER_INSTRUCTION = 8, /* text is also written, hashed and compared */
   MAX_STACK = 128000 * 16,          /* bytes; a slot has 16 */
-  CALM_STACK = 5000 * 16,           /* up to here one instruction cannot move much of the stack */
-  SLACK = 1 << 20                   /* for what Lua needs to take down a program that is over */
+  CALM_STACK = 5000 * 16,           /* up to this size, moving the stack takes little time */
+  SLACK = 1 << 20                   /* what Lua may need to end a program that was stopped */
 };
 
 typedef struct header {
@@ -34,8 +34,8 @@ static void *refuse_block(pccl_sandbox *box, pccl_stop why, const void *block, s
   return NULL;
 }
 
-/* One instruction can move the whole stack (a chain of __call does it for each of its links), so the larger the stack,
- * the more often the hook looks. */
+/* One instruction can move the whole stack (each link of a chain of __call does), so the hook runs more often when the
+ * stack is larger. */
 static int interval_for(size_t stack) {
   enum { CALM_INTERVAL = 1000 };
   double share = stack > CALM_STACK ? (double)CALM_STACK / (double)stack : 1;

@@ -1,4 +1,4 @@
-/* param(name, default, help): values from outside. The default's type says how the text is read. */
+/* param(name, default, help) returns a value from outside. The default's type says how the text is read. */
 #include <lauxlib.h>
 #include <string.h>
 #include <strings.h>
@@ -41,7 +41,7 @@ static void push_value(lua_State *lua, const char *name, const char *text) {
       }
       break;
     case LUA_TSTRING: lua_pushstring(lua, text); break;
-    default: /* none: a number where the text is one */
+    default: /* no default: a number if the text is one */
       if (!push_number(lua, text)) {
         lua_pushstring(lua, text);
       }

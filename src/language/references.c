@@ -1,5 +1,5 @@
 /* chunk(), and the operations on references. A reference is a polyccl_ref in a userdata; every operation passes the
- * author's line on to the builder. These are the functions that run a million times, so they look nothing up by name.
+ * author's line on to the builder. These functions run millions of times, so they look nothing up by name.
  */
 #include <lauxlib.h>
 #include <stdio.h>
@@ -9,8 +9,9 @@
 #include "language/references.h"
 #include "program/program.h"
 
-/* What one operation costs the program's memory outside Lua: its entry in the builder's list, and room to grow. */
-enum { OPERATION_BYTES = 128, MAX_PARTS = 100000 };
+/* The memory of one operation outside Lua: its entry in the builder's list, which grows by doubling. */
+enum { OPERATION_BYTES = 128 };
+enum { MAX_PARTS = 100000 }; /* about as many values as Lua's stack holds */
 
 static const char *const ref_name = "chunk reference";
 
@@ -208,7 +209,26 @@ static int lua_group(lua_State *lua) {
 
 /* ---- what a reference knows ---- */
 
-/* Upvalue 1: the table of methods. Names are interned by Lua, so equal names are one pointer. */
+static const luaL_Reg methods[] = {{"copy", ref_copy},
+                                   {"reduce", ref_reduce},
+                                   {"split", ref_split},
+                                   {"origins", pccl_lua_origins},
+                                   {"destinations", pccl_lua_destinations},
+                                   {NULL, NULL}};
+
+/* `name`: of the field at stack place 2, if it is text. */
+static int fail_unknown_field(lua_State *lua, const char *name) {
+  char text[80], known[256] = "rank, buffer, index, size";
+  for (const luaL_Reg *method = methods; method->name != NULL; method++) {
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, ", %s", method->name);
+  }
+  bool printable = lua_type(lua, 2) == LUA_TSTRING && pccl_printable_text(name, strlen(name));
+  return pccl_lua_fail(lua, "a chunk reference has no %s (it has %s)",
+                       printable ? name : pccl_lua_describe(lua, 2, text, sizeof text), known);
+}
+
+/* __index. Upvalue 1: the table of methods. Lua interns names, so equal names are one pointer. */
 static int ref_field(lua_State *lua) {
   const polyccl_ref *ref = lua_touserdata(lua, 1);
   const pccl_loader *loader = pccl_loader_of(lua);
@@ -224,13 +244,7 @@ static int ref_field(lua_State *lua) {
   } else {
     lua_pushvalue(lua, 2);
     if (lua_rawget(lua, lua_upvalueindex(1)) == LUA_TNIL) {
-      char text[80];
-      return pccl_lua_fail(lua,
-                           "a chunk reference has no %s (it has rank, buffer, index, size, copy, reduce, split, "
-                           "origins, destinations)",
-                           lua_type(lua, 2) == LUA_TSTRING && pccl_printable_text(name, strlen(name))
-                               ? name
-                               : pccl_lua_describe(lua, 2, text, sizeof text));
+      return fail_unknown_field(lua, name);
     }
   }
   return 1;
@@ -258,12 +272,6 @@ static const char *intern_name(lua_State *lua, const char *name) {
 }
 
 void pccl_open_references(lua_State *lua) {
-  static const luaL_Reg methods[] = {{"copy", ref_copy},
-                                     {"reduce", ref_reduce},
-                                     {"split", ref_split},
-                                     {"origins", pccl_lua_origins},
-                                     {"destinations", pccl_lua_destinations},
-                                     {NULL, NULL}};
   static const luaL_Reg functions[] = {
       {"chunk", lua_chunk}, {"group", lua_group}, {"transfer", lua_transfer}, {NULL, NULL}};
   pccl_loader *loader = pccl_loader_of(lua);

@@ -1,4 +1,4 @@
-/* require "a.b": the module built in under that name, else the file a/b.lua in the program's folder or below it. */
+/* require "a.b" returns the built-in module of that name, else runs the file a/b.lua in the program's folder. */
 #include <lauxlib.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "language/source.h"
 #include "topology/topology.h"
 
-enum { MAX_NAME = 200 };
+enum { MAX_NAME = 200 }; /* so that name and ".lua" fit into a path and into a message */
 
 /* Letters, digits, _ and - in parts separated by single dots. */
 static bool good_name(const char *name, size_t length) {
@@ -23,7 +23,8 @@ static bool good_name(const char *name, size_t length) {
          name[length - 1] != '.' && strstr(name, "..") == NULL;
 }
 
-/* The real path of an ordinary file inside the folder, whatever links lead there; NULL: none. The caller frees it. */
+/* The real path of a regular file inside the folder, after following links; NULL: there is none. The caller frees it.
+ */
 static char *find_inside(const char *folder, const char *path, bool *outside) {
   char *real = realpath(path, NULL);
   size_t length = strlen(folder);

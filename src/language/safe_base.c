@@ -1,5 +1,6 @@
-/* What of Lua's base library differs here: pcall cannot catch the end of a program, metatables have no finalisers and
- * tables are not weak, objects are named by numbers, print goes to stderr, undefined names are errors. */
+/* The functions of Lua's base library that differ here. pcall cannot catch the end of a program; metatables have no
+ * finalisers and make no weak tables; objects are named by numbers; print writes to standard error; undefined names are
+ * errors. */
 #include <lauxlib.h>
 #include <lualib.h>
 #include <math.h>
@@ -10,7 +11,8 @@
 
 /* ---- protected calls ---- */
 
-/* After a protected call at `first`: passes on what may not be caught, else leaves the results. */
+/* Ends a protected call whose results begin at `first`: raises again what may not be caught, else returns the results.
+ */
 static int finish_protected_call(lua_State *lua, int status, int first, int scopes) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
   pccl_sandbox_pass_end(lua);
@@ -33,7 +35,7 @@ int pccl_safe_pcall(lua_State *lua) {
   return finish_protected_call(lua, lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0), 1, scopes);
 }
 
-/* Stands between Lua and the program's handler: a handler that runs on a stopped program could run for ever. */
+/* Calls the program's handler only while the program may run: after a stop, a handler could run for ever. */
 static int call_handler(lua_State *lua) {
   if (pccl_sandbox_of(lua)->stop == PCCL_STOP_NONE) {
     lua_pushvalue(lua, lua_upvalueindex(1));

@@ -1,8 +1,9 @@
-/* next and pairs go through a table in an order of its keys: numbers by value, texts by their bytes, false, true, then
- * tables, functions and userdata as they were made. Nothing of it depends on addresses or on Lua's seed for hashes.
+/* next and pairs visit the keys of a table in a fixed order: numbers by value, texts by their bytes, false, true, then
+ * tables, functions and userdata in the order in which they were made. The order depends neither on addresses nor on
+ * Lua's seed for hashes.
  *
- * Both walk a list of the keys as they were when the walk began; keys that have gone meanwhile are left out, keys that
- * have come are not seen. next() has no place to keep its list, so a few of the last walks are remembered. */
+ * Both use a list of the keys that were there at the start. Keys that were removed meanwhile are left out, and new keys
+ * are not visited. next() has no place to keep its list, so the last few walks are remembered. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* The functions of the table library that loop in C, so that each pays for its loop before it starts: a length is asked
- * for once, and may be whatever __len says. They read and write through metamethods, as Lua's own do. */
+/* The functions of the table library that loop in C. Each pays for its loop before it starts. They ask for a length
+ * once, because __len may return anything, and they read and write through metamethods, as Lua's own functions do. */
 #include <lauxlib.h>
 
 #include "language/prices.h"
 #include "language/sandbox.h"
 
-enum { PER_VALUE = 2, MAX_UNPACKED = 30000 };
+enum { PER_VALUE = 2 };
 
 /* Refuses what is neither a table nor has the metamethods to be taken for one. */
 static void check_list(lua_State *lua, int at, bool reads, bool writes, bool has_length) {
@@ -139,8 +139,8 @@ int pccl_safe_unpack(lua_State *lua) {
   if (first > last) {
     return 0;
   }
-  if ((uint64_t)last - (uint64_t)first >= MAX_UNPACKED) {
-    return luaL_error(lua, "table.unpack returns too many values (at most %d)", MAX_UNPACKED);
+  if ((uint64_t)last - (uint64_t)first >= PCCL_MAX_RESULTS) {
+    return luaL_error(lua, "table.unpack returns too many values (at most %d)", PCCL_MAX_RESULTS);
   }
   int count = (int)(last - first) + 1;
   pay_for_values(lua, (uint64_t)count);

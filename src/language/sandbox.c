@@ -12,8 +12,8 @@
 #include "language/prices.h"
 
 enum {
-  FIRST_INTERVAL = 1000,
-  NS_PER_INSTRUCTION = 100, /* ten times what an instruction takes */
+  FIRST_INTERVAL = 1000,    /* instructions; the cost of the hook does not show then */
+  NS_PER_INSTRUCTION = 100, /* about ten times what an instruction takes */
   MIN_SECONDS = 10          /* of CPU time, however small the budget is */
 };
 
@@ -49,7 +49,7 @@ static void count_instructions(lua_State *lua, lua_Debug *event);
 
 void pccl_sandbox_set_interval(pccl_sandbox *box, int interval) {
   if (box->lua != NULL && box->interval != interval) {
-    box->spent += (uint64_t)box->interval; /* what ran since the last look is not counted otherwise */
+    box->spent += (uint64_t)box->interval; /* counts what ran since the last call of the hook */
     box->interval = interval;
     lua_sethook(box->lua, count_instructions, LUA_MASKCOUNT, interval);
   }
@@ -58,7 +58,7 @@ void pccl_sandbox_set_interval(pccl_sandbox *box, int interval) {
 void pccl_sandbox_stop(pccl_sandbox *box, pccl_stop why) {
   if (box->stop == PCCL_STOP_NONE) {
     box->stop = why;
-    pccl_sandbox_set_interval(box, 1); /* handlers that Lua still calls end at their first instruction */
+    pccl_sandbox_set_interval(box, 1); /* so that handlers which Lua still calls end at their first instruction */
   }
 }
 
@@ -238,7 +238,7 @@ static size_t place_length(const char *message) {
   return digits > 0 && message[file + 1 + digits] == ':' ? file : 0;
 }
 
-/* Lua shortens long paths at the front; the author's own spelling is put back. */
+/* Lua shortens long paths at the front. This puts the author's own spelling back. */
 static void lengthen_path(lua_State *lua, const lua_Debug *frame) {
   const char *message = lua_tostring(lua, 1);
   size_t length = strlen(frame->short_src);
@@ -249,8 +249,8 @@ static void lengthen_path(lua_State *lua, const lua_Debug *frame) {
   }
 }
 
-/* Completes an error where it is raised: puts the author's line in front if it has none, and behind it the line of the
- * program if a helper raised it. */
+/* Completes an error where it is raised. Puts the author's line in front if the error has none, and behind it the line
+ * of the program if a helper raised it. */
 static int complete_error(lua_State *lua) {
   if (pccl_sandbox_of(lua)->stop != PCCL_STOP_NONE) {
     return 1;

@@ -1,6 +1,6 @@
-/* SCCL's algorithms (microsoft/sccl, msccl-tools' and TACCL's JSON): "steps" of "sends" [address, from, to, ...], with
- * "input_map" and "output_map", which say for each rank what addresses its buffers hold, in ascending order. A step's
- * sends start from what was there before the step. sccl_reduce.c makes the moves of collectives that add. */
+/* Reads SCCL's algorithms (the JSON of microsoft/sccl, msccl-tools and TACCL): "steps" have "sends" [address, from, to,
+ * ...]; "input_map" and "output_map" say for each rank which addresses its buffers hold, in ascending order. The sends
+ * of a step start from the contents before the step. sccl_reduce.c makes the operations of collectives that reduce. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "language/synth.h"
 #include "language/synth_json.h"
 
-/* What the collectives of SCCL's names have in their buffers: one block or one for each rank; on all ranks or on the
- * root alone. */
+/* What the buffers of SCCL's collectives hold: one block, or one for each rank (`many`); on all ranks, or on the root
+ * alone (`root`). */
 typedef struct shape {
   const char *name;
   polyccl_collective collective;
@@ -66,7 +66,7 @@ static bool read_natural(const json_t *value, int64_t max, int32_t *number) {
 
 /* ---- collective ---- */
 
-/* SCCL writes what it was made for behind the name: "Broadcast(n=4,root=1),chunks=2". */
+/* SCCL puts parameters behind the name: "Broadcast(n=4,root=1),chunks=2". */
 static const shape *find_shape(const char *name) {
   size_t length = name != NULL ? strcspn(name, "(,") : 0;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -284,8 +284,8 @@ static polyccl_result wrong_send(const reader *r, size_t step, size_t send, cons
   return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "step %zu, send %zu: %s", step + 1, send + 1, what);
 }
 
-/* Adds one send of step `step`; what the receiver has already is left out, for one that came twice would count twice
- * in the collective that runs the same way backwards. */
+/* Adds one send of step `step`. Leaves out a send of what the receiver already has, which would count twice in the
+ * collective that runs backwards. */
 static polyccl_result add_send(reader *r, size_t step, size_t send, int32_t address, int32_t src, int32_t dst) {
   const uint64_t *home = pccl_map_get(&r->home, (uint32_t)address);
   const uint64_t *since = pccl_map_get(&r->held, key_of(src, address));
@@ -362,7 +362,8 @@ static polyccl_result read_root(reader *r, const json_t *root) {
   return read_steps(r, root);
 }
 
-polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_sccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
   reader r = {.schedule = schedule, .cursor = {text, text + length, 1}};
   json_t *root;
   PCCL_TRY(pccl_synth_parse_json(schedule->file, text, length, &root));

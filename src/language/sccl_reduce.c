@@ -1,7 +1,7 @@
-/* The moves of an SCCL algorithm that adds. In SCCL's model a rank's address holds a set of contributions, and a send
- * unites the sender's with the receiver's. Here that is a copy where the sender has all that the receiver has, a
- * reduction where they have nothing in common, nothing where the receiver lacks nothing; else a contribution would
- * count twice. */
+/* The operations of an SCCL algorithm that reduces. In SCCL's model an address of a rank holds a set of contributions,
+ * and a send unites the sender's set with the receiver's. Here this is a copy if the sender has all that the receiver
+ * has, a reduction if the sets have nothing in common, and nothing if the receiver has all that the sender has. In any
+ * other case a contribution would count twice, which is an error. */
 #include "base/error.h"
 #include "base/map.h"
 #include "language/synth.h"
@@ -18,7 +18,7 @@ typedef struct builder {
   polyccl_program *program;
   polyccl_leaf *sent, *there; /* [ranks]: contributions */
   pccl_map sources;           /* rank, chunk -> the hop, counted from 1, that sends it last */
-  PCCL_VEC(staged) waiting;   /* arrived in scratch, for what is in its place is sent in the same step */
+  PCCL_VEC(staged) waiting;   /* arrived in scratch, because the contents of their place are sent in the same step */
   int stage;                  /* that scratch */
 } builder;
 
@@ -46,7 +46,7 @@ static size_t count_common(const polyccl_leaf *a, size_t as, const polyccl_leaf 
 
 typedef enum union_kind { UNION_NOTHING, UNION_COPY, UNION_REDUCE } union_kind;
 
-/* What makes the receiver's place the union of both. */
+/* Chooses the operation that makes the receiver's place the union of both. */
 static polyccl_result choose_union(builder *b, const pccl_hop *hop, const polyccl_ref *operand, const polyccl_ref *own,
                                    union_kind *kind) {
   size_t ranks = (size_t)b->schedule->ranks, sent, there;

@@ -11,10 +11,10 @@
 
 enum {
   PER_BYTE = 4,
-  PER_VARIABLE_LIST = 28, /* a name is looked for in up to 200 variables and 255 upvalues of a function */
+  PER_VARIABLE_LIST = 28, /* the parser looks a name up in up to 200 variables and 255 upvalues of each function */
   STEPS_PER_INSTRUCTION = 4,
-  MAX_FUNCTIONS = 256, /* in one another; Lua takes fewer */
-  LONG_NUMBER = 6,     /* characters; shorter ones are few, or stand in instructions */
+  MAX_FUNCTIONS = 256, /* nested; Lua allows fewer */
+  LONG_NUMBER = 6,     /* characters; there are few shorter ones, or they stand in the instruction itself */
   CHARGE_EVERY = 4096  /* bytes */
 };
 
@@ -23,7 +23,7 @@ typedef struct pricing {
   const char *at, *end;
   polyccl_location place;
   uint64_t price;                           /* not yet charged */
-  uint64_t jumps, branches, marks, numbers; /* so far: and/or; else; goto, break and labels; long numbers */
+  uint64_t jumps, branches, marks, numbers; /* counts so far: and, or; else; goto, break, labels; long numbers */
   char before;                              /* last character that is no space */
   int blocks, functions;                    /* that are open here */
   bool is_function[MAX_FUNCTIONS];          /* of the open blocks */
@@ -65,7 +65,7 @@ static void price_word(pricing *p, const char *word, size_t length) {
   }
 }
 
-/* Past "[==[ ... ]==]" if that stands at `at`; else returns false. */
+/* Skips a long text or comment, "[==[ ... ]==]". Returns false if none begins here. */
 static bool skip_long_text(pricing *p) {
   const char *at = p->at + 1;
   size_t level = 0;

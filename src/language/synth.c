@@ -60,7 +60,7 @@ static polyccl_result fail_chunk_missing(const builder *b, const pccl_hop *hop, 
                       hop->chunk, hop->root, hop->dst);
 }
 
-/* Where a chunk of AllToAll, gather or scatter is meant for: a rank, and its place in that rank's output. */
+/* Finds the rank that wants a chunk of AllToAll, gather or scatter, and the place in its output. */
 static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank, int32_t *index) {
   switch (s->collective) {
     case POLYCCL_GATHER:
@@ -78,7 +78,7 @@ static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank,
   }
 }
 
-/* One hop of AllToAll, gather or scatter: chunks wait in scratch on their way. */
+/* Adds one hop of AllToAll, gather or scatter. Chunks that are not at their destination yet wait in scratch. */
 static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
   polyccl_ref ref;
   int buffer = POLYCCL_INPUT, index = hop->chunk;
@@ -105,7 +105,7 @@ static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
              : pccl_no_memory("a program");
 }
 
-/* What a rank has for itself. */
+/* Copies the block that a rank has for itself. */
 static polyccl_result add_own_block(builder *b, int32_t rank) {
   const pccl_synth *s = b->schedule;
   polyccl_location at = {s->file, 0};
@@ -130,7 +130,7 @@ static polyccl_result add_exchanges(builder *b) {
   return POLYCCL_SUCCESS;
 }
 
-/* Where chunk `chunk` of `root` lies on every rank of a program along trees: in place, all of it in one buffer. */
+/* Where chunk `chunk` of `root` lies, which is the same on every rank of a program along trees. */
 static int32_t tree_index(const builder *b, const pccl_hop *hop) {
   return b->schedule->collective == POLYCCL_BROADCAST ? hop->chunk : hop->root * b->schedule->chunks + hop->chunk;
 }
@@ -144,7 +144,7 @@ static polyccl_result add_copy(builder *b, const pccl_hop *hop, int buffer) {
                               pccl_hop_place(b->schedule, hop), &ref);
 }
 
-/* A hop backwards: what `dst` has is added to what `src` has. */
+/* Adds a hop backwards, which adds the data of `dst` to the data of `src`. */
 static polyccl_result add_reduction(builder *b, const pccl_hop *hop) {
   polyccl_ref sum, operand;
   int32_t index = tree_index(b, hop);
@@ -154,7 +154,7 @@ static polyccl_result add_reduction(builder *b, const pccl_hop *hop) {
   return polyccl_program_reduce(b->program, &sum, &operand, POLYCCL_NO_HINTS, at, &sum);
 }
 
-/* What goes from one place to another, out of place, through scratch. */
+/* Collectives whose chunks go through scratch, out of place. */
 static bool is_exchange(polyccl_collective collective) {
   return collective == POLYCCL_ALLTOALL || collective == POLYCCL_GATHER || collective == POLYCCL_SCATTER;
 }
@@ -181,7 +181,7 @@ static polyccl_result add_all(builder *b) {
 
 /* ---- collectives ---- */
 
-/* What else the hops of one collective can serve: backwards they reduce. */
+/* Whether hops for one collective can serve another. Backwards, they reduce. */
 static bool can_serve(polyccl_collective from, polyccl_collective to) {
   switch (from) {
     case POLYCCL_ALLGATHER: return to == POLYCCL_ALLGATHER || to == POLYCCL_REDUCE_SCATTER || to == POLYCCL_ALLREDUCE;
@@ -246,24 +246,33 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
 
 /* ---- the file ---- */
 
-bool pccl_is_synth(pccl_kind kind) {
-  return kind == PCCL_KIND_SCCL || kind == PCCL_KIND_TECCL || kind == PCCL_KIND_JSON || kind == PCCL_KIND_FORESTCOLL ||
-         kind == PCCL_KIND_XML;
+typedef struct reader {
+  pccl_kind kind;
+  polyccl_result (*read)(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+} reader;
+
+static const reader readers[] = {
+    {PCCL_KIND_SCCL, pccl_sccl_read},
+    {PCCL_KIND_TECCL, pccl_teccl_read},
+    {PCCL_KIND_FORESTCOLL, pccl_forestcoll_read},
+    {PCCL_KIND_JSON, pccl_teccl_read}, /* of no known kind: these say what is missing */
+    {PCCL_KIND_XML, pccl_forestcoll_read},
+};
+
+static const reader *find_reader(pccl_kind kind) {
+  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+    if (readers[i].kind == kind) {
+      return &readers[i];
+    }
+  }
+  return NULL;
 }
 
-static polyccl_result read_schedule(pccl_loader *loader, pccl_kind kind, const char *text, size_t length,
-                                    pccl_synth *schedule) {
-  switch (kind) {
-    case PCCL_KIND_SCCL: return pccl_sccl_read(text, length, schedule);
-    case PCCL_KIND_TECCL:
-    case PCCL_KIND_JSON: return pccl_teccl_read(loader, text, length, schedule);
-    default: return pccl_forestcoll_read(text, length, schedule);
-  }
-}
+bool pccl_is_synth(pccl_kind kind) { return find_reader(kind) != NULL; }
 
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length) {
   pccl_synth schedule = {.file = name};
-  polyccl_result result = read_schedule(loader, kind, text, length, &schedule);
+  polyccl_result result = find_reader(kind)->read(loader, text, length, &schedule);
   if (result == POLYCCL_SUCCESS) {
     result = make_program(loader, &schedule);
   }

@@ -1,4 +1,4 @@
-/* TE-CCL's schedules: JSON with "N-Flows", a list of
+/* Reads TE-CCL's schedules: JSON with "N-Flows", a list of
  *     "Chunk 0 from 13 traveled over 13->12 in epoch 0"     (perhaps "... with volume 0.5 ...", "... via switches 4")
  * and "N-Chunk paths", an object of
  *     "Demand at 5 for chunk 0 from 13 met by epoch 3": the hops of that chunk, or a list of paths of hops.
@@ -39,7 +39,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Ranks are the nodes that want chunks or have some; without demands, all. */
+/* Ranks are the nodes that want or have chunks; if there are no demands, all nodes. */
 static polyccl_result number_nodes(pccl_teccl_reader *r) {
   if (r->nodes.len == 0 || r->nodes.len > POLYCCL_MAX_RANKS) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_teccl_place(r, 0), "%zu ranks are out of range (1 to %d)",
@@ -95,7 +95,7 @@ polyccl_result pccl_teccl_add_hop(pccl_teccl_reader *r, pccl_hop hop) {
   return pccl_vec_push(&r->schedule->hop, hop) ? POLYCCL_SUCCESS : pccl_no_memory("a schedule");
 }
 
-/* A switch keeps nothing: what it passes on comes from the rank that sent it there. */
+/* A switch stores nothing, so what it passes on comes from the rank that sent it there. */
 static polyccl_result add_flow(pccl_teccl_reader *r, const pccl_flow *f, int32_t root, int32_t chunk) {
   uint64_t what = ((uint64_t)root << 20 | (uint64_t)f->chunk) << 21;
   int32_t from = pccl_teccl_rank(r, f->from), to = pccl_teccl_rank(r, f->to);
@@ -148,7 +148,7 @@ static polyccl_result add_flows(pccl_teccl_reader *r) {
 
 /* ---- the file ---- */
 
-/* The member whose key is `name` after its number ("7-Flows"). */
+/* Finds the member whose key is `name` after a number ("7-Flows"). */
 static json_t *find_member(json_t *object, const char *name) {
   const char *key;
   json_t *value;
@@ -204,7 +204,7 @@ static polyccl_result read_root(pccl_teccl_reader *r, json_t *root) {
   PCCL_TRY(number_nodes(r));
   r->schedule->collective = POLYCCL_ALLGATHER;
   for (size_t i = 0; i < r->flows.len; i++) {
-    /* Only AllToAll's solver speaks of volumes. */
+    /* Only the solver for AllToAll writes volumes. */
     if (r->flows.data[i].has_volume) {
       r->schedule->collective = POLYCCL_ALLTOALL;
     }

@@ -12,7 +12,7 @@
 typedef struct pccl_flow {
   int32_t chunk, source; /* -1 in a path, where the demand says */
   int32_t from, to, epoch;
-  double volume; /* 1: all of it */
+  double volume; /* the share of the chunk; 1: all of it */
   bool has_volume;
   int32_t line, serial;
 } pccl_flow;
@@ -21,7 +21,7 @@ typedef struct pccl_demand {
   int32_t at, chunk, source;
 } pccl_demand;
 
-/* "I->J[ with volume V] in epoch K[ via switches ...]"; false: it is none. */
+/* "I->J[ with volume V] in epoch K[ via switches ...]". False: the text has another form. */
 bool pccl_teccl_hop(const char *text, pccl_flow *flow);
 
 /* "Chunk C from S traveled over " and a hop. */

@@ -61,7 +61,7 @@ static polyccl_result read_path(pccl_teccl_reader *r, const json_t *list, const 
   return POLYCCL_SUCCESS;
 }
 
-/* The path's hops between ranks; those to a switch and from it are one. */
+/* Adds the hops of the path between ranks; a hop to a switch and the one from it are one hop. */
 static polyccl_result add_path(pccl_teccl_reader *r, const path *p, const pccl_demand *d, int32_t chunk) {
   int32_t root = pccl_teccl_rank(r, d->source), from = root;
   for (int32_t i = p->first; i < p->first + p->hops; i++) {
@@ -82,7 +82,7 @@ static polyccl_result add_path(pccl_teccl_reader *r, const path *p, const pccl_d
   return POLYCCL_SUCCESS;
 }
 
-/* Shares of r->pieces by largest remainder. */
+/* Distributes r->pieces over the paths by the method of largest remainders. */
 static void apportion(const pccl_teccl_reader *r, path *paths, size_t count) {
   int32_t left = r->pieces;
   for (size_t i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ static void apportion(const pccl_teccl_reader *r, path *paths, size_t count) {
 
 typedef PCCL_VEC(path) path_list;
 
-/* One demand: its paths, or one path given plainly. */
+/* Reads the paths of one demand: a list of paths, or one path without a list around it. */
 static polyccl_result read_paths(pccl_teccl_reader *r, const json_t *value, const pccl_demand *d, path_list *paths) {
   size_t i;
   json_t *item;
@@ -141,7 +141,8 @@ static bool is_exact(const path_list *paths, int32_t pieces) {
   return true;
 }
 
-/* Calls `use` for each demand with its paths. */
+/* Goes through all demands. `add` false: finds the smallest r->pieces that carries all volumes exactly, up to
+ * EXACT_PIECES. `add` true: adds the hops. */
 static polyccl_result each_demand(pccl_teccl_reader *r, json_t *object, bool add) {
   const char *key;
   json_t *value;
@@ -150,7 +151,7 @@ static polyccl_result each_demand(pccl_teccl_reader *r, json_t *object, bool add
   pccl_synth *s = r->schedule;
   json_object_foreach(object, key, value) {
     pccl_demand d;
-    (void)pccl_teccl_demand(key, &d); /* it was right when nodes were numbered */
+    (void)pccl_teccl_demand(key, &d); /* it was checked when nodes were numbered */
     pccl_line_of(&r->cursor, key);
     result = read_paths(r, value, &d, &paths);
     if (result == POLYCCL_SUCCESS && !add) {

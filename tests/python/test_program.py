@@ -88,7 +88,7 @@ class Building(Fails):
             ("chunks = 0 is out of range", lambda: polyccl.Program("allreduce", 2, 0)),
             (f"{__file__}:{line()}: unknown collective", lambda: polyccl.Program("allsend", 2, 1)),
             (f"{__file__}:{line()}: unknown protocol", lambda: polyccl.Program("allreduce", 2, 1, protocol="fast")),
-            ("bytes are a pair of sizes", lambda: polyccl.Program("allreduce", 2, 1, bytes=7)),
+            ("bytes must be a pair of sizes (min, max)", lambda: polyccl.Program("allreduce", 2, 1, bytes=7)),
             ("bytes (-1, 0) are out of range", lambda: polyccl.Program("allreduce", 2, 1, bytes=(-1, 0))),
             ("minbytes 9 is above maxbytes 8", lambda: polyccl.Program("allreduce", 2, 1, bytes=(9, 8))),
             ("unknown replication", lambda: polyccl.Program("allreduce", 2, 1, replication="odd")),
