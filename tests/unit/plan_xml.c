@@ -153,7 +153,7 @@ static pccl_text ranks(int n) {
   return text;
 }
 
-/* n elements in all: <algo>, one <gpu>, thread blocks of at max 64 steps. */
+/* n elements in all: <algo>, one <gpu>, thread blocks of at most 64 steps. */
 static pccl_text elements(int n) {
   pccl_text text = {0};
   head(&text, "allreduce", 1, HEAD_CHUNKS, "rank 0 scratch 0\n");
@@ -270,7 +270,7 @@ static void limits(void **state) {
     assert_non_null(strstr(polyccl_last_error(), targets[i % TARGETS].name));
     char number[32];
     int named = make == channels || make == awaited ? max - 1 : make == fused && max == 21 ? 64 : max;
-    snprintf(number, sizeof number, "takes at max %d: ", named);
+    snprintf(number, sizeof number, "takes at most %d: ", named);
     if (make == depth_simple || make == depth_ll) {
       snprintf(number, sizeof number, "has %d with ", max);
     }
