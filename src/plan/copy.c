@@ -1,4 +1,4 @@
-/* A plan's copy, array by array. */
+/* Copies a plan, array by array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "plan/plan.h"
 
-/* A copy of `count` elements; NULL: no memory. */
+/* Returns a copy of `count` elements, or NULL if there is no memory. */
 static void *copy_array(const void *from, size_t count, size_t element) {
   void *to = pccl_array(count, element);
   if (to != NULL && count > 0) {

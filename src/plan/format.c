@@ -1,4 +1,4 @@
-/* Chooses among the plan's formats. */
+/* Chooses the reader and the writer of a plan by its format. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ static bool is_pipe(const char *path) {
 
 polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
   if (is_pipe(path)) {
-    *plan = true; /* a pipe can be read only once; plans come through pipes, programs stand in files */
+    *plan = true; /* a pipe can be read only once; only plans may come through pipes */
     return POLYCCL_SUCCESS;
   }
   char *text;
@@ -38,8 +38,8 @@ polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
   return result;
 }
 
-/* A plan that does not name its depth gets the min, so that whoever uses it meets a real number. One that is wrong has
- * none: it keeps 0, and the verifier says what is wrong. */
+/* Gives a plan that names no depth the min depth, so that its users find a real number. A wrong plan may have no such
+ * depth: it keeps 0, and the verifier says what is wrong. */
 static polyccl_result resolve_fifo_depth(polyccl_plan *plan) {
   if (plan->fifo_depth > 0) {
     return POLYCCL_SUCCESS;

@@ -1,13 +1,13 @@
-/* The plan's formats, one reader and one writer each; format.c chooses among them. */
+/* The reader and the writer of each format of plans; format.c chooses among them. */
 #ifndef PCCL_PLAN_FORMATS_H
 #define PCCL_PLAN_FORMATS_H
 
 #include <polyccl/plan.h>
 
-/* The largest text a reader takes: line numbers and indices of what stands in it then fit an int32_t. */
+/* The largest text that a reader accepts, so that line numbers and indices fit an int32_t. */
 #define PCCL_PLAN_MAX_BYTES ((size_t)INT32_MAX)
 
-/* Channels that readers take; the executors' and formats' own limits are lower. */
+/* The highest channel that readers accept; the limits of executors and formats are lower. */
 #define PCCL_PLAN_MAX_CHANNEL ((1 << 20) - 1)
 
 polyccl_result pccl_text_plan_read(const char *name, const char *text, size_t length, polyccl_plan **plan);

@@ -1,5 +1,6 @@
-/* Text on its way to a file: plans have millions of steps, and fprintf would cost more than all else. Zero `len` and
- * set `to` before use; pccl_out_flush() at the end; failures stay in ferror(to). */
+/* A buffer for text that goes to a file: plans have millions of steps, and fprintf() would cost more than all other
+ * work. Set `len` to 0 and `to` to the file before use, and call pccl_out_flush() at the end; failures stay in
+ * ferror(to). */
 #ifndef PCCL_PLAN_OUT_H
 #define PCCL_PLAN_OUT_H
 

@@ -1,4 +1,4 @@
-/* What the plan folder shares: the collective of a plan, ops as data. */
+/* What users of plans inside the library share: the collective of a plan, the traits of ops, copies. */
 #ifndef PCCL_PLAN_PLAN_H
 #define PCCL_PLAN_PLAN_H
 
@@ -8,8 +8,8 @@
 
 pccl_collective_spec pccl_plan_spec(const polyccl_plan *plan);
 
-/* True for what polyccl_plan_parse() takes, by its beginning: plan text or MSCCL XML. Programs (Lua, and the JSON and
- * XML of synthesisers) are not. */
+/* True if the text begins as polyccl_plan_parse() accepts it: as plan text or MSCCL XML. False for programs (Lua, and
+ * the JSON and XML of synthesisers). */
 bool pccl_is_plan(const char *text, size_t length);
 polyccl_result pccl_is_plan_file(const char *path, bool *plan);
 
@@ -32,7 +32,7 @@ static inline bool pccl_op_stores_message(uint8_t op) {
   return pccl_ops[op].receives && pccl_ops[op].writes_dst && !pccl_ops[op].reduces;
 }
 
-/* The words that stand for a step's flags in the text format, in the order they are written; ends with a NULL word. */
+/* The words for a step's flags in the text format, in the order in which they are written; a NULL word ends them. */
 typedef struct pccl_flag_word {
   const char *word;
   uint8_t flag;
@@ -45,16 +45,16 @@ static inline bool pccl_range_fits(int32_t first, int32_t count, size_t length) 
   return first >= 0 && count >= 0 && (size_t)first + (size_t)count <= length;
 }
 
-/* INVALID when an index of one array into another, or a number that must not be negative, is out of range: what every
- * user of a plan that was not made here relies on before it looks further. */
+/* INVALID if an index of one array into another, or a number that must not be negative, is out of range. Every user of
+ * a plan from outside calls this first. */
 polyccl_result pccl_plan_well_formed(const polyccl_plan *plan);
 
-/* The min FIFO depth with which the plan cannot deadlock, for any number of micro-batches. Fails, as the verifier does,
- * for a plan whose bounds or messages are wrong, or that no depth saves. */
+/* Finds the min FIFO depth with which the plan cannot deadlock, for any number of micro-batches. Fails as the verifier
+ * does for a plan whose bounds or messages are wrong or that deadlocks with every depth. */
 polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth);
 
-/* In place, one memory has two names: gives the step's ranges the one that the formats use, which is the buffer of
- * more blocks (input where they are equal). Ranges out of bounds keep theirs. */
+/* In place, one memory has two names. Gives the step's ranges the name that the formats use, which is that of the
+ * buffer with more blocks, or input if they are equal. Ranges out of bounds keep their names. */
 void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step);
 
 /* The author's place of a step; {NULL, 0} when unknown. */

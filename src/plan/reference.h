@@ -4,11 +4,11 @@
 
 #include <polyccl/plan.h>
 
-/* References are for ranks that share a machine; marks of larger plans would cost more than they are worth. */
+/* Only ranks that share a machine can use references; larger plans get no marks, since finding them takes long. */
 enum { PCCL_REFERENCE_MAX_STEPS = 1 << 16, PCCL_REFERENCE_MAX_RANKS = 128 };
 
-/* Sets get and put wherever they are right, replacing what marks there were; nothing on plans beyond the limits. The
- * plan must be right but for its marks. */
+/* Sets get and put wherever they are right, and removes all other marks. Does nothing to plans beyond the limits. The
+ * plan must be right except for its marks. Errors: those of the verifier. */
 polyccl_result pccl_plan_mark_references(polyccl_plan *plan);
 
 #endif

@@ -79,7 +79,7 @@ polyccl_result pccl_scan_expected(pccl_scan *scan, const char *what) {
                       n < word.len ? "..." : "");
 }
 
-/* Digits only; false leaves the scanner where it was. */
+/* Reads digits; if it returns false, the scanner is where it was. */
 static inline bool read_digits(pccl_scan *scan, uint64_t max, uint64_t *value) {
   const char *at = scan->at;
   uint64_t number = 0;
@@ -154,7 +154,7 @@ static int hex_digit_value(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One character of a string, escapes resolved; -1: not a right one. */
+/* Reads one character of a string and resolves escapes; -1: the string is wrong there. */
 static int read_string_character(pccl_scan *scan) {
   char c = *scan->at++;
   if (c != '\\') {

@@ -25,7 +25,7 @@ typedef struct pccl_word {
   size_t len;
 } pccl_word;
 
-/* Goes to the next line that has a word; whatever is left of this one is passed over. False: no more. */
+/* Goes to the next line that has a word, and skips the rest of this one. False: there is none. */
 bool pccl_scan_line(pccl_scan *scan);
 
 /* True at the line's end. */

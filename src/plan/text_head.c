@@ -10,12 +10,12 @@ static polyccl_result fail_at_line(const pccl_text_reader *r, int32_t line, cons
   return pccl_fail_at(POLYCCL_ERROR_INVALID, (polyccl_location){r->scan.name, line}, "%s", what);
 }
 
-/* Puts this line's place in front of an error that a function without it reported. */
+/* Puts the place of this line in front of an error of a function that does not know it. */
 static polyccl_result prefix_line(const pccl_text_reader *r, polyccl_result result) {
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", r->scan.name, r->scan.line);
 }
 
-/* The next word as a C string, cut to `size`: for the parsers of names. */
+/* Reads the next word as a C string, cut to `size`, for functions that look up names. */
 static void read_text_name(pccl_text_reader *r, char *name, size_t size) {
   pccl_word word = pccl_scan_word(&r->scan);
   size_t n = word.len < size - 1 ? word.len : size - 1;
@@ -202,7 +202,7 @@ polyccl_result pccl_text_read_head_line(pccl_text_reader *r, pccl_scan *start) {
   return pccl_scan_expected(start, "a header line or \"rank 0\"");
 }
 
-/* What the header's lines say together. */
+/* Checks what the header's lines say together. */
 static polyccl_result check_text_head(pccl_text_reader *r) {
   for (int i = 0; i < HEAD_LINES; i++) {
     if (head_lines[i].required && (r->seen >> i & 1) == 0) {

@@ -1,4 +1,4 @@
-/* Writes the plan's text format (docs/plan.md): one canonical text for a plan, so that it is reproducible. */
+/* Writes the plan's text format (docs/plan.md). The same plan is always written as the same bytes. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 #include "plan/out.h"
 #include "plan/plan.h"
 
-/* " 3.0" with the separator given. */
+/* Writes " 3.0" with the separator given. */
 static void put_pair(pccl_out *out, int32_t first, char separator, int32_t second) {
   pccl_out_char(out, ' ');
   pccl_out_number(out, (uint64_t)first);

@@ -1,4 +1,4 @@
-/* The verifier's table of contents. */
+/* Runs the phases of the verifier in order, and names steps in its errors. */
 #include "plan/verify.h"
 #include "plan/reference.h"
 
@@ -51,7 +51,7 @@ polyccl_result pccl_verify_fail(const pccl_verify *v, int32_t step, const char *
                       op != NULL ? op : "?", text);
 }
 
-/* The phases that must come before any other: what a plan's order rests on. */
+/* The phases that find an order of the steps; all others need them. */
 static polyccl_result run_order_phases(pccl_verify *v) {
   PCCL_TRY(pccl_verify_bounds(v));
   PCCL_TRY(pccl_verify_match(v));
@@ -90,7 +90,7 @@ polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_repo
 }
 
 polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth) {
-  polyccl_plan unknown = *plan; /* what the plan says of its depth does not matter */
+  polyccl_plan unknown = *plan; /* the depth that the plan names does not matter */
   unknown.fifo_depth = 0;
   pccl_verify v = {.plan = &unknown};
   polyccl_result result = run_order_phases(&v);

@@ -3,7 +3,7 @@
  *   verify_bounds.c    every index, range and count                    (first: the plan may come from a fuzzer)
  *   verify_cells.c     cells: the memory that steps touch
  *   verify_match.c     the k-th send meets the k-th receive
- *   verify_order.c     no deadlock; the least depth; an order for what follows
+ *   verify_order.c     no deadlock; the min depth; an order for the phases that follow
  *   verify_tasks.c     no deadlock in task-major order
  *   verify_race.c      conflicting accesses are ordered                 (verify_reach.c: the hard questions)
  *   verify_reference.c get and put leave every pair of accesses ordered
@@ -15,16 +15,17 @@
 
 #include "plan/plan.h"
 
-/* Bounds on the work and memory that a plan may ask for, so that no input can hang the verifier: chunks touched by all
- * steps together, chunks of memory on all ranks together, different reductions. Each is some hundred times what known
- * plans need; the first is some seconds. */
+/* Bounds on the work and memory that a plan may cause, so that no input can hang the verifier: chunks that all steps
+ * together touch, chunks of memory on all ranks together, different reductions. Each is a hundred times what known
+ * plans need; the first bounds the time to some seconds. */
 #define PCCL_VERIFY_MAX_TOUCHES ((size_t)1 << 27)
 #define PCCL_VERIFY_MAX_CELLS ((size_t)1 << 27)
 #define PCCL_VERIFY_MAX_SUMS ((size_t)1 << 25)
-/* Steps looked at to answer what clocks do not (verify_reach.c). */
+/* Steps that are visited to answer what clocks do not (verify_reach.c). */
 #define PCCL_VERIFY_MAX_REACH ((size_t)1 << 28)
 
-/* Scratch chunks that have cells: all that steps touch. What a plan declares and leaves alone costs nothing. */
+/* A range of scratch chunks that have cells, since steps touch them. Other scratch that a plan declares costs nothing.
+ */
 typedef struct pccl_scratch_part {
   int32_t first, end; /* chunks */
   int32_t cell;       /* of the first, counted from the rank's first cell of scratch */
@@ -58,7 +59,7 @@ polyccl_result pccl_verify_tasks(const pccl_verify *v);
 polyccl_result pccl_verify_race(const pccl_verify *v);
 polyccl_result pccl_verify_post(pccl_verify *v);
 
-/* Is one step certain to end before another starts, by whatever path? */
+/* Answers whether one step certainly ends before another starts, by whatever path. */
 typedef struct pccl_reach pccl_reach;
 typedef struct pccl_reach_query {
   int32_t before, after;
@@ -66,12 +67,12 @@ typedef struct pccl_reach_query {
 } pccl_reach_query;
 
 polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **reach);
-void pccl_reach_close(pccl_reach *reach); /* NULL is fine */
-/* `failed`: the index of the first that is not so, or `count`. LIMIT: too much to search. */
+void pccl_reach_close(pccl_reach *reach); /* the reach may be NULL */
+/* Sets *failed to the index of the first query whose answer is no, or to `count`. LIMIT: the search is too long. */
 polyccl_result pccl_reach_ask_all(pccl_reach *reach, const pccl_reach_query *query, size_t count, size_t *failed);
-/* One, by a bounded search: `certain` is false also where that finds no answer. */
+/* Answers one query by a bounded search; *certain is also false if the search finds no answer. */
 polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, bool *certain);
-/* PCCL_VERIFY_MAX_REACH is reached: nothing more is found. */
+/* True if PCCL_VERIFY_MAX_REACH is reached, so that searches find nothing more. */
 bool pccl_reach_exhausted(const pccl_reach *reach);
 
 /* verify_reference.c: checks the marks, sets them. */

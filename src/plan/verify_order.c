@@ -1,4 +1,5 @@
-/* Order: the plan runs to its end with the FIFO depth it names; the least such depth; an order of all steps.
+/* Order: proves that the plan runs to its end with the FIFO depth it names, and finds the min such depth and an order
+ * of all steps.
  *
  * The plan is run once, without data, by a machine that starts whatever can start. A step that can start stays so
  * whatever others do (nobody takes its message or its credit away: each direction of a connection has one thread
@@ -81,7 +82,7 @@ static void reset_machine(machine *m, int32_t depth) {
   }
 }
 
-/* What keeps step `s`, the next of its thread block, from starting; for A_WAIT also the awaited step. */
+/* Finds what prevents step `s`, the next of its thread block, from starting, and for A_WAIT the awaited step. */
 static blockage find_blockage(machine *m, int32_t s, int32_t *awaited) {
   const pccl_verify *v = m->v;
   const polyccl_step *step = &v->plan->step[s];
@@ -127,7 +128,7 @@ static void end_step(machine *m, int32_t s) {
   }
 }
 
-/* A thread block waits in one place at a time, so it stands in `ready` or in one list at most once. */
+/* A thread block waits for one thing at a time, so it is at most once in `ready` or in one list. */
 static void run_thread_block(machine *m, int32_t t, int32_t *order, size_t *ended) {
   const polyccl_thread_block *tb = &m->v->plan->tb[t];
   while (m->done[t] < tb->steps) {
@@ -161,7 +162,8 @@ static bool run_machine(machine *m, int32_t depth, int32_t *order) {
 
 /* ---- the message ---- */
 
-/* The receive that frees the slot which the send `s` needs: that of the message `depth` before its own. */
+/* The receive that frees the slot that the send `s` needs: it takes the message that was sent `depth` messages before.
+ */
 static int32_t find_freeing_receive(const machine *m, int32_t s) {
   const polyccl_step *step = m->v->plan->step;
   int32_t c = step[s].send;
@@ -233,7 +235,7 @@ static polyccl_result report_deadlock(machine *m, const char *remedy) {
 
 /* ---- depths ---- */
 
-/* The least depth in (bad, good] that lets the plan end; more depth never hurts. */
+/* The min depth in (bad, good] that lets the plan end; a larger depth never prevents it. */
 static int32_t bisect_min_depth(machine *m, int32_t bad, int32_t good) {
   while (good - bad > 1) {
     int32_t middle = bad + (good - bad) / 2;
@@ -246,7 +248,7 @@ static int32_t bisect_min_depth(machine *m, int32_t bad, int32_t good) {
   return good;
 }
 
-/* On success `order` is one of thread-block order, waits and messages (and perhaps of credits too). */
+/* On success `order` respects thread-block order, waits and messages, and perhaps credits. */
 static polyccl_result find_min_depth(machine *m, int32_t asked, int32_t *order, int32_t *depth) {
   if (run_machine(m, 1, order)) {
     *depth = 1;

@@ -1,8 +1,7 @@
-/* Indices in range: the first thing to know of a plan from elsewhere. */
+/* Checks that all indices of a plan are in range, which every user of a plan from outside needs first. */
 #include "base/error.h"
 #include "plan/plan.h"
 
-/* True when [first, first + count) lies in an array of `length`. */
 static bool is_index_or_none(int32_t index, size_t length) { return index == -1 || pccl_range_fits(index, 1, length); }
 
 static polyccl_result check_head_fields(const polyccl_plan *plan) {

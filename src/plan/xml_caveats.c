@@ -1,4 +1,4 @@
-/* What an XML file cannot say and its executors do not ask. */
+/* Caveats of a plan in XML: what the file cannot say and its executors do not check. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* Rewrites a plan step by step.
  *
- * nop: its waits go to the next step of its thread block that is kept. Who waited for it waits for what it waited for,
- * and for the last kept step before it, which had ended when it began.
+ * A nop is dropped. Its waits go to the next step of its thread block that is kept. A step that waited for the nop
+ * waits for what the nop waited for, and for the last kept step before it, which had ended when the nop began.
  *
- * Fused steps, where the target splits them: what is received goes to the place where it is wanted, the local operand
- * is added there, and what results is sent from there. Scratch is needed where the message would overwrite the local
- * operand before it is added, and for rrs, which stores nothing; a thread block runs its steps one after another, so
- * each has one such place of its own. */
+ * A fused step is split if the target has none. The message goes to the destination, the local operand is added there,
+ * and the result is sent from there. The message goes to scratch instead if it would overwrite the local operand before
+ * it is added, and for rrs, which stores nothing. A thread block runs its steps one after another, so one such place in
+ * scratch is enough for each thread block. */
 #include "plan/xml_lower.h"
 
 #include <string.h>
@@ -15,20 +15,20 @@
 #include "plan/builder.h"
 #include "plan/plan.h"
 
-/* Steps looked at to follow waits through nops. */
+/* The max number of steps that are visited to follow waits through nops. */
 #define PCCL_XML_MAX_FOLLOWED ((size_t)1 << 28)
 
 typedef struct lowering {
   const pccl_xml_target *target;
   const polyccl_plan *plan;
   pccl_plan_builder builder;
-  int32_t *last;             /* [steps]: number in its thread block of the last step that it becomes; -1: none, a nop */
-  int32_t *stamp;            /* [steps]: of the step for which a nop was last followed */
+  int32_t *last;             /* [steps]: the index in its thread block of the last step that it becomes; -1 for a nop */
+  int32_t *stamp;            /* [steps]: the last step for which the nop was followed */
   int32_t *awaits;           /* [max thread blocks of a rank]: the step to wait for, or -1 */
   PCCL_VEC(int32_t) touched; /* thread blocks in `awaits` */
   PCCL_VEC(int32_t) nops;    /* to be followed */
   size_t followed;
-  int32_t waits; /* of the rank so far; each is an element of the file */
+  int32_t waits; /* of the rank so far; each becomes an element of the file */
 } lowering;
 
 static bool splits_op(const pccl_xml_target *target, uint8_t op) {
@@ -46,7 +46,7 @@ static bool needs_lowering(const pccl_xml_target *target, const polyccl_plan *pl
 
 /* ---- fused steps ---- */
 
-/* Does the message of this step need scratch? Else it goes to the destination at once. */
+/* True if the message of this step must go to scratch first. */
 static bool needs_scratch(const polyccl_step *step) {
   return !pccl_ops[step->op].writes_dst ||
          (pccl_ops[step->op].reduces && step->src_buf == step->dst_buf &&
@@ -60,7 +60,7 @@ static int32_t count_lowered_steps(const pccl_xml_target *target, const polyccl_
   return splits_op(target, step->op) ? 1 + pccl_ops[step->op].reduces + pccl_ops[step->op].sends : 1;
 }
 
-/* Chunks of scratch for the messages of a thread block. */
+/* The chunks of scratch that the messages of a thread block need. */
 static int32_t find_scratch_need(const lowering *l, const polyccl_thread_block *tb) {
   int32_t max = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
@@ -86,12 +86,12 @@ static polyccl_result add_lowered_step(lowering *l, const polyccl_step *from, po
   return POLYCCL_SUCCESS;
 }
 
-/* The parts of a fused step after the first, which has received the message at (buffer, at). */
+/* Adds the parts of a fused step after the first, which has received the message at (buffer, at). */
 static polyccl_result add_steps_after_receive(lowering *l, const polyccl_step *step, uint8_t buffer, int32_t at) {
   if (pccl_ops[step->op].reduces) {
     bool stores = pccl_ops[step->op].writes_dst;
     bool here = buffer == step->dst_buf && at == step->dst && stores;
-    bool from_scratch = !here && stores; /* added to the local operand, which is the destination */
+    bool from_scratch = !here && stores; /* the message is added to the local operand, which is the destination */
     polyccl_step add = {.recv = -1, .send = -1};
     add.src_buf = from_scratch ? buffer : step->src_buf;
     add.src = from_scratch ? at : step->src;
@@ -135,7 +135,7 @@ static bool collect_waits(lowering *l, const polyccl_plan_rank *rank, int32_t s,
   return kept;
 }
 
-/* The waits of step s, those of the nops before it, and what all nops among them stand for. */
+/* Collects the waits of step s and of the nops before it, and follows those that wait for nops. */
 static polyccl_result follow_nops(lowering *l, const polyccl_plan_rank *rank, const polyccl_thread_block *tb,
                                   int32_t s) {
   int32_t stamp = s + 1;
@@ -242,7 +242,8 @@ static polyccl_result lower_rank(lowering *l, int32_t r) {
   return pccl_vec_push(&l->builder.rank, made) ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
 }
 
-/* Waits are followed by index: they must exist, and the steps of a rank stand in the order of its thread blocks. */
+/* Waits are followed by index, so they must exist, and the steps of a rank must be in the order of its thread blocks.
+ */
 static polyccl_result number_lowered_steps(lowering *l) {
   const polyccl_plan *plan = l->plan;
   for (int32_t r = 0; r < plan->ranks; r++) {

@@ -1,6 +1,6 @@
-/* The same plan with the steps cut as the executor cuts them, asked for its min depth. A cycle of waits and credits
- * among larger pieces is one among smaller pieces too: a credit then comes from a later receive. So the smallest pieces
- * need the most slots, and the sizes that are safe are those up to some size. */
+/* Cuts the steps of a plan as the executor cuts them, and computes the min depth of the result. A cycle of waits and
+ * credits among larger pieces is also one among smaller pieces, where a credit comes from a later receive. So the
+ * smallest pieces need the max number of slots, and all sizes up to some size are safe. */
 #include "plan/xml_pieces.h"
 
 #include "base/error.h"
@@ -14,7 +14,8 @@ static int32_t count_pieces(const polyccl_step *step, int32_t max) {
   return travels ? (step->count + max - 1) / max : 1;
 }
 
-/* The largest count of a step that sends or receives, 1 for none; *pieces: steps, were each cut into chunks. */
+/* The largest count of a step that sends or receives, or 1. *pieces: the number of steps if each were cut into chunks.
+ */
 static int32_t find_max_count(const polyccl_plan *plan, size_t *pieces) {
   int32_t largest = 1;
   *pieces = 0;
@@ -78,7 +79,7 @@ static polyccl_result cut_plan(const polyccl_plan *plan, int32_t max, int32_t *l
   return POLYCCL_SUCCESS;
 }
 
-/* The slots that the plan needs where at most `max` chunks go in a message. */
+/* Finds the slots that the plan needs if a message has at most `max` chunks. */
 static polyccl_result find_depth_of_pieces(const polyccl_plan *plan, int32_t max, int32_t *last, int32_t *depth) {
   pccl_plan_builder builder = {0};
   polyccl_plan *cut;

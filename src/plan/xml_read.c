@@ -35,7 +35,7 @@ static void find_max_chunks(const pccl_xml *xml, int32_t *input, int32_t *output
   }
 }
 
-/* A rank with two buffers. */
+/* True if some rank has two buffers. */
 static bool declares_both(const pccl_xml *xml) {
   for (size_t i = 0; i < xml->gpu.len; i++) {
     if (xml->gpu.data[i].inputs > 0 && xml->gpu.data[i].outputs > 0) {
@@ -45,9 +45,9 @@ static bool declares_both(const pccl_xml *xml) {
   return false;
 }
 
-/* A plan that says nothing of its place, or that it fits both: in place if one of the buffers is never declared. A
- * custom plan that claims to be in place and uses two buffers (the public tools write such) is not: what one memory
- * would mean is not defined for it. */
+/* If the file says neither or both of inplace and outofplace, the plan is in place if one of the buffers is never
+ * declared. The public tools write custom plans that say inplace and use two buffers; such a plan is out of place,
+ * since one memory has no defined meaning for it. */
 static bool decide_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   bool in = xml->inplace == 1, out = xml->out_of_place == 1;
   if (in && xml->collective == POLYCCL_CUSTOM && declares_both(xml)) {
@@ -87,7 +87,7 @@ static polyccl_result set_plan_shape(xml_reader *r) {
   int32_t blocks = unit_in > unit_out ? unit_in : unit_out;
   bool rooted_blocks = head->collective == POLYCCL_GATHER || head->collective == POLYCCL_SCATTER;
   if (rooted_blocks && (input > output ? input : output) == (int64_t)chunks * blocks) {
-    blocks = 1; /* as executors count for these; else the file counts the larger buffer */
+    blocks = 1; /* as executors count for these; otherwise the file counts the larger buffer */
   }
   if (chunks % blocks != 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
@@ -185,7 +185,7 @@ static polyccl_result index_tbs(xml_reader *r, const pccl_xml_gpu *gpu) {
   return POLYCCL_SUCCESS;
 }
 
-/* The step that `step` of `gpu` waits for: its index in the file; NULL-like -1 when it does not exist. */
+/* The index in the file of the step that `step` of `gpu` waits for, or -1 if it does not exist. */
 static int32_t find_awaited_step(const xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
   if (step->dep_tb >= gpu->tbs) {
     return -1;
@@ -214,7 +214,7 @@ static polyccl_result mark_awaited_steps(xml_reader *r, const pccl_xml_gpu *gpu)
   return POLYCCL_SUCCESS;
 }
 
-/* Numbers the steps that stay: all but nops for which nobody waits and that another step follows. */
+/* Numbers the steps that are kept. A nop is not kept if no step waits for it and another step follows it. */
 static void number_kept_steps(xml_reader *r, const pccl_xml_tb *tb) {
   int32_t number = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
@@ -274,8 +274,9 @@ static polyccl_result add_xml_tb(xml_reader *r, const pccl_xml_gpu *gpu, const p
   return POLYCCL_SUCCESS;
 }
 
-/* The <copy> elements of a rank as one thread block of copy steps, adjoining ones as one; its first steps elsewhere
- * wait for the last. In place most are copies of a chunk to itself, and vanish. */
+/* Makes one thread block of copy steps of the <copy> elements of a rank, and one step of adjoining copies. The first
+ * step of every other thread block waits for the last copy. Copies of a chunk to itself, which most are in place, are
+ * left out. If `add` is false, only finds *last. */
 static polyccl_result add_xml_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t *next, bool add, int32_t *last) {
   pccl_collective_spec spec = pccl_plan_spec(&r->head);
   pccl_xml_copy run = {.gpu = -1};
@@ -352,7 +353,7 @@ static polyccl_result add_xml_file(xml_reader *r) {
 
 static polyccl_result add_xml_ranks(xml_reader *r) {
   const pccl_xml *xml = r->xml;
-  size_t *copies = pccl_zeroed(xml->gpu.len, sizeof *copies); /* where each gpu's begin */
+  size_t *copies = pccl_zeroed(xml->gpu.len, sizeof *copies); /* the first copy of each gpu */
   if (copies == NULL) {
     return pccl_no_memory("a plan");
   }

@@ -1,5 +1,5 @@
-/* Collects MSCCL XML with expat. Liberal in names and defaults (docs/formats.md), strict in numbers and structure.
- * Document types are refused, and with them every entity; memory grows with the elements read. */
+/* Collects MSCCL XML with expat. It is liberal in names and defaults (docs/formats.md) and strict in numbers and
+ * structure. It refuses document types, and with them every entity. Its memory grows with the elements read. */
 #include "plan/xml.h"
 
 #include <expat.h>
@@ -21,7 +21,7 @@ typedef struct scanner {
   polyccl_result result; /* the first error */
 } scanner;
 
-/* An element's attributes as expat gives them, with what messages need. */
+/* An element's attributes as expat gives them, and its place for errors. */
 typedef struct element {
   const char *name;
   const char **attributes;
@@ -35,7 +35,7 @@ static polyccl_result fail_attribute(const element *e, const char *attribute, co
                       wanted);
 }
 
-/* The value under either name, NULL: not there. */
+/* The value under either name, or NULL if there is none. */
 static const char *find_attribute(const element *e, const char *name, const char *other) {
   for (const char **a = e->attributes; *a != NULL; a += 2) {
     if (strcmp(a[0], name) == 0 || (other != NULL && strcmp(a[0], other) == 0)) {
@@ -108,7 +108,7 @@ static polyccl_result scan_collective(const element *e, pccl_xml *xml) {
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", e->at.file, e->at.line);
 }
 
-/* Our own: names with blanks between. */
+/* An extension of PolyCCL: names with blanks between them. */
 static polyccl_result scan_redops(const element *e, pccl_xml *xml) {
   const char *text = find_attribute(e, "redops", NULL);
   while (text != NULL && *text != '\0') {
@@ -213,7 +213,7 @@ static polyccl_result scan_type(const element *e, uint8_t *op) {
   return fail_attribute(e, "type", type, words);
 }
 
-/* One side of a step, or the buf and off that stand for the side it has. */
+/* Reads one side of a step; buf and off stand for the only side of a step that has one. */
 static polyccl_result scan_operand(const element *e, const char *buffer_name, const char *offset_name, uint8_t *buffer,
                                    int32_t *offset) {
   static const char *const letters[] = {
@@ -341,7 +341,7 @@ static void XMLCALL on_doctype(void *data, const XML_Char *name, const XML_Char 
       s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a document type (<!DOCTYPE %.32s>) is not allowed in a plan", name));
 }
 
-/* Indentation and nothing else may stand between elements. */
+/* Only indentation is allowed between elements. */
 static void XMLCALL on_text(void *data, const XML_Char *text, int length) {
   scanner *s = data;
   for (int i = 0; i < length && s->result == POLYCCL_SUCCESS; i++) {

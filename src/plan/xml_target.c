@@ -315,7 +315,7 @@ polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const p
 static polyccl_result check_depth_limit(const pccl_xml_target *target, const polyccl_plan *plan) {
   int32_t depth = target->depth[plan->protocol], needed = plan->fifo_depth;
   if ((needed == 0 || needed > depth) && pccl_plan_min_depth(plan, &needed) == POLYCCL_ERROR_MEMORY) {
-    return POLYCCL_ERROR_MEMORY; /* what a plan says may be more than it needs; whether it is right is not asked here */
+    return POLYCCL_ERROR_MEMORY; /* a plan may name more than it needs; whether it is right is not checked here */
   }
   if (needed > depth) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,

@@ -29,8 +29,9 @@ typedef struct pccl_xml_target {
 const pccl_xml_target *pccl_xml_target_of(polyccl_format format);
 const pccl_xml_target *pccl_xml_target_at(size_t index); /* NULL: no more */
 
-/* LIMIT or UNSUPPORTED: the message names the limit, the target and a remedy. The first asks what rewriting a plan for
- * the target (xml_lower.h) does not change, the second everything else, of the plan as it will be written. */
+/* LIMIT or UNSUPPORTED: the message names the limit, the target and a remedy. The first function checks what rewriting
+ * a plan for the target (xml_lower.h) does not change, the second everything else, on the plan as it will be written.
+ */
 polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const polyccl_plan *plan);
 polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan);
 
@@ -41,11 +42,11 @@ polyccl_result pccl_xml_check_waits(const polyccl_plan *plan, int32_t t, int32_t
  * the call by the ranks (allgather, reduce_scatter, alltoall), one block of it where it does not. */
 int32_t pccl_xml_chunks_per_loop(const polyccl_plan *plan);
 
-/* The same for what a program's declaration says already, before it is compiled to `order`. */
+/* Checks the same for what a program's declaration determines, before it is compiled to `order`. */
 polyccl_result pccl_xml_target_accepts(const pccl_xml_target *target, const polyccl_program_config *config,
                                        polyccl_loop_order order);
 
-/* A wait that XML must spell out; one for an earlier step of the same thread block goes without saying. */
+/* True for a wait that XML must write out; a wait for an earlier step of the same thread block is implied. */
 bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step, polyccl_wait wait);
 
 /* <step> elements that the plan's step becomes: further waits are nops before it. */

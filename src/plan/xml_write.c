@@ -23,7 +23,7 @@ typedef struct writer {
 
 static void put_text(writer *w, const char *text) { pccl_out_put(&w->out, text); }
 
-/* name="value" with a blank before it. */
+/* Writes name="value" with a blank before it. */
 static void put_attribute(writer *w, const char *name, const char *value) {
   put_text(w, " ");
   put_text(w, name);
@@ -79,7 +79,7 @@ static polyccl_result write_algo_tag(writer *w) {
   if (w->target->place_flags) {
     put_number_attribute(w, "outofplace", plan->inplace ? 0 : 1);
   }
-  /* microsoft/msccl takes 128 MiB for the maximum that is not written. */
+  /* For microsoft/msccl a missing maximum means 128 MiB. */
   int64_t max = plan->max_bytes > 0 && plan->max_bytes < INT64_MAX ? (int64_t)plan->max_bytes
                 : w->target->no_limit_is_zero                      ? 0
                                                                    : INT64_MAX;
@@ -191,7 +191,7 @@ static void write_gpu_element(writer *w, int32_t r) {
   for (int32_t t = 0; t < rank->tbs; t++) {
     write_tb_element(w, t, &w->plan->tb[rank->tb + t]);
   }
-  if (rank->tbs == 0) { /* executors launch as many thread blocks as stand here, and none is an error */
+  if (rank->tbs == 0) { /* executors launch as many thread blocks as the file has, and launching none fails */
     put_text(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
   }
   put_text(w, "  </gpu>\n");
@@ -274,7 +274,7 @@ static polyccl_result write_checked_plan(const pccl_xml_target *target, const po
   return result;
 }
 
-/* A plan that is safe up to a size is written for sizes up to it. */
+/* If the plan is safe only up to a size, writes it for sizes up to that. */
 static polyccl_result write_limited_plan(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
   polyccl_plan limited = *plan;
   uint64_t bytes;

@@ -11,7 +11,7 @@
 typedef struct checker {
   const polyccl_program *program;
   pccl_values values;
-  pccl_coverage coverage; /* of `values`, once they are all there */
+  pccl_coverage coverage; /* of `values`, once all of them exist */
   PCCL_VEC(int32_t) wanted;
   int32_t **cell;    /* [rank][cell] value */
   uint32_t **depth;  /* [rank][cell, then scratch]: operations on the longest chain to it */
@@ -132,7 +132,7 @@ static polyccl_result check_custom_posts(checker *c) {
   return POLYCCL_SUCCESS;
 }
 
-/* `tree`: [input] the value that an output had before, or PCCL_NOTHING. */
+/* tree [input]: the value of the outputs of that chunk that were checked before, or PCCL_NOTHING. */
 static polyccl_result check_standard_posts(checker *c, int32_t *tree, bool *identical) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 typedef struct shape_entry {
-  bool input_blocks, output_blocks; /* one block per rank, else one block */
+  bool input_blocks, output_blocks; /* true: one block per rank, false: one block */
   bool rooted, reduces;
 } shape_entry;
 
@@ -90,7 +90,7 @@ int pccl_collective_cell(const pccl_collective_spec *spec, int rank, bool output
   if (shape->input_blocks == shape->output_blocks) {
     return index;
   }
-  /* The one-block side lies in block `rank` of the other. */
+  /* The buffer with one block is block `rank` of the other. */
   bool one_block = output ? shape->input_blocks : shape->output_blocks;
   return one_block ? rank * spec->chunks + index : index;
 }

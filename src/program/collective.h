@@ -1,6 +1,6 @@
 /* What each collective means: shapes, where input and output share memory, what each output chunk must hold.
- * The one place that knows; the symbolic check, the compiler, the verifier and the executors all ask here.
- * The table is in docs/plan.md (The abstract machine). */
+ * No other code knows it; the symbolic check, the compiler, the verifier and the executors all ask here.
+ * docs/plan.md (The abstract machine) has the table. */
 #ifndef PCCL_PROGRAM_COLLECTIVE_H
 #define PCCL_PROGRAM_COLLECTIVE_H
 
@@ -34,7 +34,8 @@ typedef enum pccl_post_kind {
   PCCL_POST_ALL      /* holds the reduction of chunk leaf.chunk over all ranks */
 } pccl_post_kind;
 
-/* What output chunk `index` of `rank` must hold. Custom: always PCCL_POST_ANY (its declarations say). */
+/* What output chunk `index` of `rank` must hold; leaf.rank is -1 for PCCL_POST_ALL. For custom collectives it is always
+ * PCCL_POST_ANY, since their declarations say it. */
 pccl_post_kind pccl_collective_post(const pccl_collective_spec *spec, int rank, int index, polyccl_leaf *leaf);
 
 /* Elements from one chunk of a block to the next in a call of `count` elements per block: ceil(count / chunks), rounded
@@ -42,7 +43,7 @@ pccl_post_kind pccl_collective_post(const pccl_collective_spec *spec, int rank, 
  * block's end (docs/plan.md, Counts that chunks do not divide). */
 size_t pccl_collective_stride(int chunks, size_t count, size_t element_bytes);
 
-/* True where the kind reduces. */
+/* True if the collective reduces. */
 bool pccl_collective_reduces(polyccl_collective kind);
 
 #endif

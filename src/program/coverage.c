@@ -67,7 +67,7 @@ static covered unite_covered(pccl_coverage *c, covered a, covered b) {
   return (covered){pccl_rank_set_unite(&c->sets, a.set, b.set), a.chunk};
 }
 
-/* All sums at once: the operands of a sum come before it. */
+/* Computes the sets of all sums in order, since the operands of a sum come before it. */
 static polyccl_result cover_sums(pccl_coverage *c) {
   size_t count = c->values->sum.len;
   c->covered = pccl_array(count, sizeof *c->covered);
@@ -91,7 +91,7 @@ static polyccl_result cover_sums(pccl_coverage *c) {
   return POLYCCL_SUCCESS;
 }
 
-/* ---- the question ---- */
+/* ---- answers ---- */
 
 static polyccl_result answer_coverage(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
   enum { FREE_VISITS = 1 << 20 };

@@ -63,7 +63,7 @@ polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chun
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("a postcondition's chunks");
 }
 
-/* Names are found by hash; where two share one, the next keys are tried. */
+/* Names are found by their hash; if two names have the same hash, the next keys are tried. */
 static uint64_t hash_name(const char *name) {
   uint64_t hash = 0;
   for (; *name != '\0'; name++) {

@@ -23,7 +23,7 @@ polyccl_result pccl_program_check_link(polyccl_program *program, int src, int ds
   if (program->topology == NULL || src == dst) {
     return POLYCCL_SUCCESS;
   }
-  /* A look-up walks the machine: once per pair. */
+  /* A look-up walks the machine, so it is done once for each pair. */
   bool is_new;
   uint64_t key = (uint64_t)src * (uint64_t)program->config.ranks + (uint64_t)dst;
   uint64_t *linked = pccl_map_put(&program->links, key, 0, &is_new);

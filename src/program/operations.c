@@ -6,7 +6,7 @@
 
 /* ---- places ---- */
 
-/* Chunks of a buffer on a rank; for scratch, those in use. */
+/* The chunks of a buffer on a rank; of scratch, those in use. */
 static int count_buffer_chunks(const polyccl_program *program, int rank, int buffer) {
   switch (buffer) {
     case POLYCCL_INPUT: return program->input;
@@ -24,7 +24,7 @@ static uint64_t *find_written(polyccl_program *program, int rank, int buffer, in
   return &program->scratch_written.data[which][index];
 }
 
-/* True when the chunk holds something: written, or input at the start. */
+/* True if the chunk holds something, because it was written or is input. */
 static bool chunk_holds(polyccl_program *program, int rank, int buffer, int index) {
   if (*find_written(program, rank, buffer, index) != 0) {
     return true;
@@ -35,7 +35,7 @@ static bool chunk_holds(polyccl_program *program, int rank, int buffer, int inde
   if (buffer == POLYCCL_INPUT) {
     return pccl_program_held(program, rank, index);
   }
-  /* Output in place is input where the two share memory. */
+  /* In place, an output chunk may be an input chunk. */
   if (!program->config.inplace) {
     return false;
   }
@@ -128,7 +128,7 @@ polyccl_result polyccl_program_chunk(polyccl_program *program, int rank, int buf
 
 /* ---- operations ---- */
 
-/* 0: apart, 1: overlap in part, 2: the very same chunks. */
+/* 0: the places are disjoint, 1: they overlap in part, 2: they are the same chunks. */
 static int compare_places(const polyccl_program *program, pccl_place a, pccl_place b, int size) {
   if (a.rank != b.rank) {
     return 0;
@@ -219,7 +219,7 @@ polyccl_result polyccl_program_copy(polyccl_program *program, const polyccl_ref 
                           pccl_place_name(program, from, src->size, a, sizeof a),
                           pccl_place_name(program, to, src->size, b, sizeof b));
     }
-    case 2: /* where the chunk already is, as input is in place: nothing to do */
+    case 2: /* the chunk is there already, as input is in place */
       *ref = (polyccl_ref){to.rank, to.buffer, to.index, src->size, src->stamp};
       return POLYCCL_SUCCESS;
     default: break;

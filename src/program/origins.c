@@ -1,5 +1,5 @@
-/* What chunks hold while the program is being written, for authors who ask. The operations are followed symbolically
- * as far as the last question, so that a program that never asks pays nothing and one that asks often pays once. */
+/* Tells authors what chunks hold while they write the program. Each question follows the operations symbolically from
+ * where the last question stopped, so a program that never asks costs nothing, and each operation is followed once. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static uint64_t number_chunk(const polyccl_program *program, int rank, int buffe
   return ((uint64_t)place * (uint64_t)program->config.ranks + (uint64_t)rank) << 22 | (uint64_t)index;
 }
 
-/* The value in the slot; a chunk of user memory that no operation wrote holds its own input. -1: no memory. */
+/* The value of the chunk; user memory that no operation wrote holds its own input. -1: no memory. */
 static int32_t find_value(polyccl_program *program, pccl_place place) {
   pccl_contents *contents = program->contents;
   uint64_t slot = number_chunk(program, place.rank, place.buffer, place.index);

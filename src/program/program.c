@@ -113,7 +113,7 @@ const polyccl_program_config *polyccl_program_get_config(const polyccl_program *
 
 static int32_t intern_file(polyccl_program *program, const char *file) {
   size_t files = program->files.len;
-  /* The last file first: nearly always the same as before. */
+  /* The search begins at the last file, since the file is nearly always the same as before. */
   for (size_t i = files; i-- > 0;) {
     if (strcmp(program->files.data[i], file) == 0) {
       return (int32_t)i;

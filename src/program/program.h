@@ -1,5 +1,5 @@
-/* The program's inside, for its own folder, the compiler and the pictures: a list of operations in the order they were
- * written, after every reference was checked. */
+/* The data of a program, for its own folder, the compiler and the pictures: mainly a list of operations in the order in
+ * which they were written, after every reference was checked. */
 #ifndef PCCL_PROGRAM_PROGRAM_H
 #define PCCL_PROGRAM_PROGRAM_H
 
@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "program/collective.h"
 
-/* Bounds on what a program may make others allocate and do; docs/bounds.md has them all. */
+/* Bounds on the memory and work that a program can cause; docs/bounds.md lists all bounds. */
 enum {
   PCCL_MAX_CELLS = 1 << 25,     /* chunks of user memory over all ranks; chunks of scratch over all ranks */
   PCCL_MAX_SCRATCHES = 1 << 24, /* scratch buffers, counted on every rank */
@@ -18,8 +18,8 @@ enum {
   PCCL_MAX_MOVED = 1 << 26,     /* chunks that operations move, after replication */
 };
 
-/* What comes after the program can take: asked as soon as it is declared, before any of its operations is made. The
- * result is the error of the declaration. check NULL: everything. */
+/* Checks what later stages can take as soon as the program is declared, before it has operations. The result of `check`
+ * is that of the declaration. If `check` is NULL, everything is accepted. */
 typedef struct pccl_accept {
   polyccl_result (*check)(const void *context, const polyccl_program_config *config);
   const void *context;

@@ -11,7 +11,7 @@ void pccl_rank_sets_free(pccl_rank_sets *sets) {
   pccl_map_free(&sets->unions);
 }
 
-/* The number of the node with this content, new or known. */
+/* The number of the node with this content, which is added if it is new. */
 static int32_t intern_node(pccl_rank_sets *sets, pccl_map *known, uint64_t content) {
   bool is_new;
   uint64_t *number = pccl_map_put(known, content, sets->node.len + 1, &is_new);
@@ -23,7 +23,7 @@ static int32_t intern_node(pccl_rank_sets *sets, pccl_map *known, uint64_t conte
 
 static uint64_t find_node_content(const pccl_rank_sets *sets, int32_t set) { return sets->node.data[set - 1]; }
 
-/* Halvings from all ranks to one word. */
+/* The number of halvings from all ranks to one word. */
 static int count_levels(const pccl_rank_sets *sets) {
   int level = 0;
   while ((int64_t)WORD_BITS << level < sets->ranks) {
@@ -51,7 +51,7 @@ static int32_t unite_halves(pccl_rank_sets *sets, int32_t a, int32_t b, int leve
   return low < 0 ? low : intern_node(sets, &sets->pairs, (uint64_t)high << 32 | (uint64_t)low);
 }
 
-/* Recursion as deep as there are levels. */
+/* The recursion is as deep as there are levels. */
 static int32_t unite_nodes(pccl_rank_sets *sets, int32_t a, int32_t b, int level) {
   if (a == EMPTY || b == EMPTY) {
     return a == EMPTY ? b : a;

@@ -1,6 +1,6 @@
-/* Sets of ranks, each kept once: equal sets have equal numbers. A set is a binary tree over the ranks whose leaves are
- * words of 32 ranks; equal subtrees are one, so sets share what they have in common, and the union of two that were
- * united before is looked up. */
+/* Sets of ranks that are each kept once, so that equal sets have equal numbers. A set is a binary tree over the ranks
+ * whose leaves are words of 32 ranks. Equal subtrees are kept once, so sets share what they have in common, and the
+ * union of two sets is computed once. */
 #ifndef PCCL_PROGRAM_RANK_SET_H
 #define PCCL_PROGRAM_RANK_SET_H
 
@@ -14,7 +14,7 @@ enum {
   PCCL_RANK_SET_NO_MEMORY = -2
 };
 
-/* Starts as 0 but for `ranks`; set 0 is empty. */
+/* All fields but `ranks` start as 0; set 0 is empty. */
 typedef struct pccl_rank_sets {
   int32_t ranks;
   PCCL_VEC(uint64_t) node; /* of number i + 1: a word, or the numbers of two halves */

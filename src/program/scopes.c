@@ -1,4 +1,5 @@
-/* parallelize: scopes whose operations are cut into parts, and how fine that cuts the buffers. */
+/* Scopes of parallelize: they cut their operations into parts, and this file computes how finely they cut the buffers.
+ */
 #include "base/error.h"
 #include "program/program.h"
 

@@ -1,4 +1,5 @@
-/* The task vocabulary: transfers are collected, then replayed by step on the builder, so that every check applies. */
+/* Tasks (transfers): the program collects them, then replays them by step on the builder, so that every check applies.
+ */
 #include <stdlib.h>
 
 #include "base/error.h"

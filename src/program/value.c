@@ -13,7 +13,7 @@ void pccl_values_free(pccl_values *values) {
   values->capacity = 0;
 }
 
-/* Where the sum of a and b (a <= b) stands in the table, or may be put. */
+/* The entry of the table that has the sum of a and b (a <= b), or that is free for it. */
 static size_t find_sum_entry(const pccl_values *values, int32_t a, int32_t b) {
   size_t mask = values->capacity - 1;
   size_t at = (size_t)pccl_mix64((uint64_t)(uint32_t)b << 32 | (uint32_t)a) & mask;

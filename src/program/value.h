@@ -2,7 +2,7 @@
  * programs and by the verifier of plans. Equal sums have equal numbers (hash-consing; the operands of a sum are
  * unordered), so two chunks have the same number exactly when they are the same reduction tree, that is, hold the same
  * bits (up to the bits of a NaN) for any commutative reduction. Sums share their parts: a value has at most as many
- * nodes as additions were made, however many contributions it has. */
+ * nodes as there were additions, however many contributions it has. */
 #ifndef PCCL_PROGRAM_VALUE_H
 #define PCCL_PROGRAM_VALUE_H
 
@@ -53,8 +53,8 @@ static inline polyccl_leaf pccl_value_leaf(const pccl_values *values, int32_t le
  * proportion to their number, which the caller bounds by pccl_value_leaves() first. */
 bool pccl_value_expand(pccl_values *values, int32_t value);
 
-/* Are the value's leaves exactly `wanted`, each as often as there? Sorts `wanted`. False and *no_memory where there is
- * none. */
+/* True if the leaves of the value are exactly `wanted`, each as often as there. Sorts `wanted`. If there is no memory,
+ * returns false and sets *no_memory. */
 bool pccl_value_holds(pccl_values *values, int32_t value, int32_t *wanted, size_t count, bool *no_memory);
 
 void pccl_sort_leaves(int32_t *leaves, size_t count);

@@ -240,7 +240,7 @@ static void limits(void **state) {
   (void)state;
   static const struct {
     sized make;
-    int most[TARGETS]; /* 0: another limit comes first */
+    int max[TARGETS]; /* 0: another limit comes first */
     const char *message;
   } all[] = {
       {tbs, {216, 1024, 64}, " thread blocks; "},
@@ -260,19 +260,19 @@ static void limits(void **state) {
       {depth_ll, {8, 8, 8}, "the plan needs a FIFO depth of 9"},
   };
   for (size_t i = 0; i < TARGETS * sizeof all / sizeof all[0]; i++) {
-    int most = all[i / TARGETS].most[i % TARGETS];
+    int max = all[i / TARGETS].max[i % TARGETS];
     sized make = all[i / TARGETS].make;
-    if (most == 0) {
+    if (max == 0) {
       continue;
     }
-    expect(make(most), targets[i % TARGETS].format, POLYCCL_SUCCESS, NULL);
-    expect(make(most + 1), targets[i % TARGETS].format, POLYCCL_ERROR_LIMIT, all[i / TARGETS].message);
+    expect(make(max), targets[i % TARGETS].format, POLYCCL_SUCCESS, NULL);
+    expect(make(max + 1), targets[i % TARGETS].format, POLYCCL_ERROR_LIMIT, all[i / TARGETS].message);
     assert_non_null(strstr(polyccl_last_error(), targets[i % TARGETS].name));
     char number[32];
-    int named = make == channels || make == awaited ? most - 1 : make == fused && most == 21 ? 64 : most;
+    int named = make == channels || make == awaited ? max - 1 : make == fused && max == 21 ? 64 : max;
     snprintf(number, sizeof number, "takes at most %d: ", named);
     if (make == depth_simple || make == depth_ll) {
-      snprintf(number, sizeof number, "has %d with ", most);
+      snprintf(number, sizeof number, "has %d with ", max);
     }
     const char *found = strstr(polyccl_last_error(), number);
     if (found == NULL || found[strlen(number)] == '\0') { /* the limit, and after it the remedy */
@@ -313,7 +313,7 @@ static void not_expressible(void **state) {
   expect(body("custom", "", empty), POLYCCL_FORMAT_XML_AZURE, POLYCCL_ERROR_UNSUPPORTED, "has no custom");
   expect(body("sendrecv", "peer 1\n", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED, "has no sendrecv");
   expect(body("custom", "outchunks 2\n", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED,
-         "input has 1 chunks and output 2");
+         "the input has 1 chunks and the output 2");
   expect(body("allreduce", "order task-major\n", empty), POLYCCL_FORMAT_XML, POLYCCL_ERROR_UNSUPPORTED,
          "loop order is task-major");
   expect(
