@@ -1,11 +1,11 @@
-/* allocate: thread blocks by state (ResCCL). An endpoint is a task's send or receive; endpoints of one rank that stand
- * in different sub-pipelines are never active together, so they may share a thread block: as many are made as the
- * fullest sub-pipeline needs. An endpoint prefers the thread block that last served the same peer in the same direction
- * (fewer connections), else the one that has rested longest.
+/* allocate: thread blocks by state (ResCCL). An endpoint is a task's send or receive. Endpoints of one rank that stand
+ * in different sub-pipelines are never active together, so they may share a thread block, and a rank gets as many
+ * thread blocks as its fullest sub-pipeline needs. An endpoint prefers the thread block that last served the same peer
+ * in the same direction, which saves connections, and otherwise takes the one that has been idle for longest.
  *
- * Safe for any number of micro-batches by construction: every thread block runs its tasks in one global order, so the
- * first unfinished task of that order always has both of its thread blocks at it and all it waits for behind it.
- * A connection joins one thread block to one other: each pair of thread blocks has a channel of its own. */
+ * The plan is safe for any number of micro-batches: every thread block runs its tasks in one global order, so the first
+ * unfinished task of that order always has both of its thread blocks ready, and all it waits for has ended. A
+ * connection joins one thread block to one other, so each pair of thread blocks has a channel of its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 enum { SENDS = 0, RECEIVES = 1, LOCAL = 2 };
 
 typedef struct block {
-  int32_t pipeline; /* last used in; -1: never */
+  int32_t pipeline; /* that used it last; -1: none */
   int32_t peer;
   int32_t direction;
 } block;
@@ -25,9 +25,9 @@ typedef PCCL_VEC(block) blocks;
 
 typedef struct allocator {
   pccl_ir *ir;
-  bool directions;   /* sends and receives have thread blocks of their own: faster where their number is not bounded */
-  blocks *rank;      /* [ranks] */
-  pccl_map channels; /* (src, dst, their thread blocks) -> channel */
+  bool directions;       /* true: sends and receives have thread blocks of their own */
+  blocks *rank;          /* [ranks] */
+  pccl_map channels;     /* (src, dst, their thread blocks) -> channel */
   pccl_map next_channel; /* (src, dst) */
 } allocator;
 
@@ -49,7 +49,7 @@ static int32_t choose_block(const allocator *a, int rank, int32_t peer, int32_t 
   return rested;
 }
 
-/* A local task waits for a busy thread block rather than make one. */
+/* A local task waits for a busy thread block where no free one is left. */
 static int32_t take_block(allocator *a, int rank, int32_t peer, int32_t direction, int32_t pipeline) {
   blocks *list = &a->rank[rank];
   int32_t chosen = choose_block(a, rank, peer, direction, pipeline);
@@ -87,7 +87,7 @@ static int32_t channel_of_blocks(allocator *a, const pccl_node *send, const pccl
   return (int32_t)*channel;
 }
 
-/* A message's receive stands right behind its send and is allocated with it. */
+/* The receive of a message follows its send in the order and is allocated with it. */
 static bool allocate_node(allocator *a, int32_t number) {
   pccl_node *node = &a->ir->nodes.data[number];
   if (node->from >= 0) {

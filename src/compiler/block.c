@@ -1,6 +1,6 @@
-/* block: thread blocks. An end is one direction of one connection; fused nodes and the author's hints tie ends
- * together; what is tied is one thread block, with at most one send peer, one receive peer and one channel. Local nodes
- * join the thread block that made what they read. */
+/* block: thread blocks. An end is one direction of one connection. Fused nodes and the author's hints tie ends
+ * together, and ends that are tied are one thread block, with at most one send peer, one receive peer and one channel.
+ * Local nodes join the thread block that made what they read. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -75,7 +75,7 @@ static polyccl_result fail_two_blocks(const builder *b, int32_t first, int32_t s
                       at.file != NULL ? at.file : "?", at.line, sends ? "sendtb" : "recvtb");
 }
 
-/* Ties two ends; the later node is named first in messages. */
+/* Ties two ends. Error messages name the later node first. */
 static polyccl_result tie_ends(builder *b, int32_t x, int32_t y) {
   x = find_root(b, x);
   y = find_root(b, y);
@@ -194,7 +194,7 @@ static polyccl_result number_hinted(builder *b) {
   return POLYCCL_SUCCESS;
 }
 
-/* A local node goes where its latest operand was made, else to the shortest thread block of its rank. */
+/* A local node goes to the thread block that made its latest operand, or else to the shortest of its rank. */
 static int32_t choose_local_home(builder *b, const pccl_node *node, const int32_t *end_of_node,
                                  const int32_t *shortest) {
   int32_t home = -1;
@@ -217,7 +217,7 @@ static polyccl_result place_local(builder *b, int32_t number, int32_t *end_of_no
   } else {
     home = choose_local_home(b, node, end_of_node, shortest);
     if (home < 0) {
-      /* A key that no connection has: the rank talks to itself. */
+      /* No connection has this key, since no rank sends to itself. */
       home = add_end(b, &b->by_key, ((uint64_t)node->rank << 17) | ((uint64_t)node->rank << 1), node->rank);
       shortest[node->rank] = home;
     }

@@ -1,12 +1,12 @@
-/* bound: what no schedule of this program on this topology can beat, however finely it cuts the data.
+/* bound: times that no schedule of this program on this topology can beat, however finely it cuts the data.
  *
- *   path    the longest chain of dependencies, latencies and step costs only: the data of a chain of any length can be
- *           cut so finely that it flows through all of it at once. A send that follows a receive may be one step with
- *           it, so it costs nothing here.
+ *   path    the latencies and step costs of the longest chain of dependencies. Data takes no time here, since it may be
+ *           cut so finely that it flows through all of the chain at once. A send that follows a receive may be one step
+ *           with it, so it costs nothing.
  *   link    for every link, the bytes that the program sends over it at the link's bandwidth, between the shortest path
  *           that can lead to it and the shortest that can follow
- *   blocks  where N thread blocks a rank are allowed: the bytes that a rank sends or receives, the larger, at N times
- *           what one moves (a fused step does both in one pass)
+ *   blocks  where a rank has at most N thread blocks: the larger of the bytes that it sends and receives, at N times
+ *           the bandwidth of one thread block (a fused step sends and receives in one pass)
  */
 #include "compiler/bound.h"
 
@@ -22,7 +22,7 @@ typedef struct bounds {
   const polyccl_protocol_model *model;
   pccl_link_lists routes;
   double chunk_bytes;
-  double *head, *tail;                 /* [nodes] the longest path before it; from its start to an end */
+  double *head, *tail;                 /* [nodes] us on the longest path before the node; from its start to an end */
   double *bytes, *min_head, *min_tail; /* [links] */
   double *sent, *received;             /* [ranks] bytes */
 } bounds;
@@ -31,7 +31,7 @@ static double step_cost_of(const bounds *b, const pccl_node *node) {
   return node->op == POLYCCL_STEP_SEND && node->preds > 0 ? 0 : b->model->step_cost;
 }
 
-/* From the end of the send to the start of its receive; counts the bytes on the way. */
+/* us from the end of the send to the start of its receive. With `count`, its bytes count for ranks and links. */
 static polyccl_result cross_links(bounds *b, const pccl_node *send, bool count, double *latency) {
   const pccl_node *receive = &b->ir->nodes.data[send->to];
   const polyccl_topology *t = b->topology;
@@ -57,7 +57,7 @@ static polyccl_result cross_links(bounds *b, const pccl_node *send, bool count, 
   return POLYCCL_SUCCESS;
 }
 
-/* Nodes stand in the order in which they were made: what a node depends on is before it. */
+/* Nodes stand in the order in which they were made, so what a node depends on stands before it. */
 static polyccl_result find_paths(bounds *b) {
   const pccl_ir *ir = b->ir;
   for (size_t i = 0; i < ir->nodes.len; i++) {
@@ -107,7 +107,7 @@ static polyccl_result find_bounds(bounds *b, int32_t max_tbs, pccl_bound *bound)
   }
   for (size_t i = 0; i < b->topology->links; i++) {
     double bandwidth = b->topology->link[i].bandwidth * b->model->efficiency;
-    double time = launch + b->min_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->min_tail[i];
+    double time = launch + b->min_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->min_tail[i]; /* GB/s: 1000 bytes a us */
     if (b->bytes[i] > 0 && time > bound->link) {
       bound->link = time;
       bound->busiest = (int32_t)i;

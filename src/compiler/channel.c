@@ -1,7 +1,7 @@
-/* channel: a route is the chain of connections that fused nodes tie together; it has one channel end to end. Equal
- * routes of an instance share a channel. Else a route takes the lowest one on which each of its fused nodes finds the
- * pair (receive peer, send peer) free or already its own, since a thread block has one of each. Instances never share.
- */
+/* channel: a route is the chain of connections that fused nodes tie together, and has one channel from end to end.
+ * Equal routes of an instance share a channel. Another route takes the lowest channel on which each of its fused nodes
+ * finds its pair (receive peer, send peer) free or already its own, since a thread block has one of each. Instances
+ * never share a channel. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -11,11 +11,11 @@
 typedef struct router {
   pccl_ir *ir;
   pccl_map pairs;  /* (channel, rank, peer, direction) -> partner + 1, node << 32 */
-  pccl_map taken;  /* word_key() -> 64 channels of a instance, a bit each */
+  pccl_map taken;  /* word_key() -> 64 channels of an instance, a bit each */
   pccl_map routes; /* hash of a route -> channel */
 } router;
 
-/* Ranks and peers below 2^16, channels below 2^16. */
+/* Ranks, peers and channels are below 2^16. */
 static uint64_t end_key(int32_t channel, int32_t rank, int32_t peer, bool sends) {
   return ((uint64_t)channel << 33) | ((uint64_t)rank << 17) | ((uint64_t)peer << 1) | (sends ? 1 : 0);
 }
@@ -37,14 +37,14 @@ static int32_t pair_conflict(const router *r, int32_t channel, const pccl_node *
   return -1;
 }
 
-/* The fused nodes of the route that starts with the send `head`, one after another. */
+/* The next fused node of a route, from its first send on; -1: none. */
 static int32_t next_fused(const pccl_ir *ir, int32_t node) {
   int32_t next = ir->nodes.data[node].to;
   return next >= 0 && ir->nodes.data[next].to >= 0 ? next : -1;
 }
 
-/* The channels of a instance that are taken by what a node receives from, sends to, or by its very pair: 64 in a word.
- */
+/* Which channels of an instance are taken by a node's receive peer, by its send peer, by the pair of both: a bit for
+ * each channel, 64 in a word. */
 typedef enum word_kind { WORD_RECEIVES, WORD_SENDS, WORD_PAIR } word_kind;
 
 enum { WORD = 64 };
@@ -73,7 +73,7 @@ static bool mark_taken(router *r, int32_t channel, const pccl_node *node) {
   return true;
 }
 
-/* The first channel from `channel` on, in its instance, that fits the whole route; PCCL_MAX_CHANNELS: none. */
+/* The first channel of the same instance, from `channel` on, that fits the whole route; PCCL_MAX_CHANNELS: none. */
 static int32_t first_free_channel(const router *r, int32_t channel, int32_t head) {
   int32_t instances = r->ir->instances, instance = channel % instances, place = channel / instances;
   uint64_t before = ((uint64_t)1 << (place % WORD)) - 1;
@@ -177,7 +177,7 @@ static polyccl_result assign_free_route(router *r, int32_t head) {
 }
 
 static polyccl_result assign_all_routes(router *r) {
-  /* Wishes first, so that free routes fit around them. */
+  /* Hinted routes come first, so that free routes fit around them. */
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < r->ir->nodes.len; i++) {
       const pccl_node *node = &r->ir->nodes.data[i];

@@ -1,5 +1,5 @@
-/* emit: the plan's arrays. Connections are numbered by (source, destination, channel); channels are renumbered without
- * gaps where the author chose none. */
+/* emit: the plan's arrays. Connections are numbered by (source, destination, channel). Channels are renumbered without
+ * gaps, except where the author chose some. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +170,7 @@ static polyccl_result copy_lines(const polyccl_program *program, polyccl_plan *p
   return POLYCCL_SUCCESS;
 }
 
-/* A declared chunk of the program is `refine` chunks of the plan, part by part. */
+/* Copies the pre- and postconditions: a declared chunk of the program is `refine` chunks of the plan. */
 static polyccl_result copy_conditions(const pccl_ir *ir, polyccl_plan *plan) {
   const polyccl_program *program = ir->program;
   if (program->config.collective != POLYCCL_CUSTOM) {

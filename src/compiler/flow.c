@@ -1,5 +1,6 @@
 #include "compiler/flow.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ static polyccl_result find_successors(pccl_flows *flows) {
   return POLYCCL_SUCCESS;
 }
 
-/* Kahn's algorithm; fewer than all: a cycle. */
+/* Kahn's algorithm. Where it does not reach all flows, there is a cycle. */
 static polyccl_result sort_flows(pccl_flows *flows, bool *cyclic) {
   int32_t *missing = pccl_array(flows->count, sizeof *missing);
   flows->order = pccl_array(flows->count, sizeof *flows->order);
@@ -169,6 +170,7 @@ static void find_tiles(pccl_flows *flows, uint64_t bytes) {
     max = count > max ? count : max;
   }
   double slots = flows->chunk_bytes * max / (double)model_of(flows, 0)->slot_bytes;
+  /* Rounded up; what is left of a millionth is a rounding error of the division. */
   flows->batches = slots > 1 ? (double)(int64_t)(slots + 0.999999) : 1;
 }
 
@@ -176,7 +178,7 @@ static void estimate_flow(pccl_flows *flows, pccl_flow *flow) {
   const polyccl_topology *t = flows->topology;
   const pccl_flow_hop *hops = &flows->hop.data[flow->hop];
   const pccl_node *first = &flows->ir->nodes.data[hops->node];
-  double rate = flow->hops == 1 ? model_of(flows, first->rank)->copy_bandwidth : 1e9, latency = 0, step = 0;
+  double rate = flow->hops == 1 ? model_of(flows, first->rank)->copy_bandwidth : INFINITY, latency = 0, step = 0;
   for (int32_t h = 0; h < flow->hops; h++) {
     const pccl_node *node = &flows->ir->nodes.data[hops[h].node];
     const polyccl_protocol_model *model = model_of(flows, node->rank);
@@ -198,7 +200,7 @@ static void estimate_flow(pccl_flows *flows, pccl_flow *flow) {
       double share = link->bandwidth * model->efficiency / flows->capacity[number];
       rate = share < rate ? share : rate;
       here += link->latency;
-      flow->scarce = flow->scarce || flows->capacity[number] <= 2;
+      flow->scarce = flow->scarce || flows->capacity[number] <= 2; /* one thread block fills it, or two */
     }
     if (h + 1 < flow->hops && t->rank[flows->ir->nodes.data[hops[h + 1].node].rank].machine != machine) {
       here += model->network_latency;
@@ -223,7 +225,7 @@ static void find_tails(pccl_flows *flows) {
   }
 }
 
-/* Most hops of one flow on one rank. */
+/* How often a flow passes one rank, at most. */
 static polyccl_result find_passes(pccl_flows *flows) {
   int32_t *seen = pccl_zeroed((size_t)flows->ir->spec.ranks, sizeof *seen);
   if (seen == NULL) {

@@ -1,5 +1,5 @@
-/* fuse: a receive and the one send that reads exactly what it stored become a node that does both. Where the stored
- * value has no other reader and is overwritten, or never looked at again, an rrcs need not store: rrs. */
+/* fuse: a receive and the one send that reads exactly what it stored become a node that does both. An rrcs whose stored
+ * value has no other reader, and is overwritten or never needed, need not store it and becomes an rrs. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ static void fuse_pair(pccl_ir *ir, int32_t receive, int32_t send) {
   ir->into[send] = receive;
 }
 
-/* A wish for a channel binds the whole route: messages of a fused chain share theirs. */
+/* A hint for a channel binds the whole route, since the messages of a fused chain share one channel. */
 static bool chain_accepts(const pccl_ir *ir, const pccl_node *receive, const pccl_node *send) {
   const pccl_node *nodes = ir->nodes.data;
   int32_t before = nodes[receive->from].channel;
@@ -41,7 +41,7 @@ static bool chain_accepts(const pccl_ir *ir, const pccl_node *receive, const pcc
   return hints_agree(before, after) && hints_agree(before, send->channel) && hints_agree(receive->channel, after);
 }
 
-/* Predecessors that were fused away live on in their receive; `mark` keeps each named once. */
+/* Replaces predecessors that were fused away by the nodes they live on in; `mark` keeps each from being named twice. */
 static void redirect_preds(pccl_ir *ir, int32_t *mark) {
   for (size_t i = 0; i < ir->nodes.len; i++) {
     mark[i] = -1;
@@ -60,9 +60,9 @@ static void redirect_preds(pccl_ir *ir, int32_t *mark) {
   }
 }
 
-/* Where the chain at hand has been: per rank its last fused node there, and before that one another. */
+/* The ranks that the present chain has passed, and its fused nodes on each, the last one first. */
 typedef struct trail {
-  int32_t *chain;  /* [ranks] the chain (its head) that wrote last */
+  int32_t *chain;  /* [ranks] the head of the chain that passed last */
   int32_t *last;   /* [ranks] */
   int32_t *before; /* [nodes] */
 } trail;
@@ -109,7 +109,7 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
   }
 }
 
-/* Of several sends of one value, the one with most work behind it goes with the receive. */
+/* Of several sends of one value, the receive is fused with the one that has the longest path behind it. */
 static void choose_sends(const pccl_ir *ir, int32_t *best) {
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *send = &ir->nodes.data[i];

@@ -42,7 +42,7 @@ size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset)
   return ir->first_slot[rank] + (size_t)pccl_collective_cell(&ir->spec, rank, buffer == POLYCCL_BUF_OUTPUT, offset);
 }
 
-/* Interleaved keeps the parts of a chunk together, batched deals them to the instances' runs of the buffer. */
+/* Interleaved replication keeps the parts of a chunk together; batched gives each instance a run of the buffer. */
 int32_t pccl_ir_chunk_of_part(const pccl_ir *ir, int32_t chunks, int32_t i) {
   bool batched = ir->program->config.replication == POLYCCL_BATCHED;
   return batched ? i / (ir->refine / ir->program_instances) % chunks : i / ir->refine;
@@ -154,8 +154,8 @@ polyccl_result pccl_ir_check(const pccl_ir *ir, const char *pass) {
   return POLYCCL_SUCCESS;
 }
 
-/* Creation order is topological: a send is created just before its receive, and what depends on a node is created
- * after it. A fused node keeps the number of its receive; what its send fed was created later still. */
+/* The order in which nodes are made is topological: a send is made just before its receive, and what depends on a node
+ * is made after it. A fused node keeps the number of its receive, and what its send fed was made later. */
 void pccl_ir_depths(pccl_ir *ir) {
   pccl_node *nodes = ir->nodes.data;
   for (size_t i = 0; i < ir->nodes.len; i++) {

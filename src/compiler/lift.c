@@ -1,11 +1,11 @@
-/* Plan -> program: the moves of a verified plan, written again on the builder, so that plans from elsewhere go through
- * the check and every policy.
+/* From a plan back to a program: the moves of a verified plan are written again on the builder, so that plans from
+ * elsewhere go through the check and every policy.
  *
- * The plan's steps run in one order that its dependencies allow. A message becomes a copy or a reduction at the moment
- * it is received, from the chunk that was sent. Two things that a plan can do and a program cannot are spelt out:
+ * The plan's steps are replayed in one order that its dependencies allow. A message becomes a copy or a reduction when
+ * it is received, from the chunk that was sent. A plan can do two things that a program cannot, so they are spelt out:
  *   - a sent chunk that is overwritten before its message is received is kept in scratch ("sent");
- *   - rrs stores nothing. Its sum is stored at its source, where compilers made it from a chunk that is dead; should
- *     the check find that it is not, all such sums go to scratch ("sum"). */
+ *   - rrs stores nothing. Its sum is stored at its source, since compilers make rrs where the chunk there is not needed
+ *     any more. Where the check finds that it is needed, all such sums go to scratch ("sum"). */
 #include <stdlib.h>
 
 #include <polyccl/compile.h>
@@ -56,7 +56,7 @@ static cell *cell_of(const lifter *l, range r, int32_t i) {
   return &l->cell[r.rank][at];
 }
 
-/* Scratch of the lifter's own is written once and needs no clocks. */
+/* The lifter's own scratch is written once and needs no clocks. */
 static bool is_own(const lifter *l, range r) { return r.buffer == l->sent || r.buffer == l->sum; }
 
 static void record_write(lifter *l, range r) {
@@ -116,7 +116,7 @@ static polyccl_result reference_range(const lifter *l, range r, polyccl_location
 
 static polyccl_result copy_range(lifter *l, range from, range *to, polyccl_location at);
 
-/* A program does not move chunks onto themselves: such an operand goes by scratch. */
+/* A program does not move chunks onto themselves, so an operand that overlaps the target is copied to scratch. */
 static polyccl_result copy_overlapping_operand(lifter *l, range *operand, range target, polyccl_location at) {
   range own = {operand->rank, l->sum, -1, operand->size};
   if (!chunks_overlap(l, *operand, target)) {
@@ -139,7 +139,7 @@ static polyccl_result copy_range(lifter *l, range from, range *to, polyccl_locat
   }
   PCCL_TRY(reference_range(l, from, at, &ref));
   PCCL_TRY(polyccl_program_copy(l->program, &ref, to->rank, to->buffer, to->index, POLYCCL_NO_HINTS, at, &ref));
-  to->index = ref.index; /* where it was appended */
+  to->index = ref.index; /* where the builder appended it */
   return POLYCCL_SUCCESS;
 }
 
@@ -233,7 +233,7 @@ static bool step_is_ready(const lifter *l, int32_t tb) {
   return true;
 }
 
-/* True for a step that overwrites what a message on its way was sent from: better after it has arrived. */
+/* True for a step that overwrites the source of a message in flight; it is better run after the message has arrived. */
 static bool overwrites_in_flight(const lifter *l, int32_t tb) {
   const polyccl_thread_block *block = &l->plan->tb[tb];
   const polyccl_step *step = &l->plan->step[block->step + l->next[tb]];
@@ -243,8 +243,8 @@ static bool overwrites_in_flight(const lifter *l, int32_t tb) {
          (sums && is_flying(l, range_of_chunks(l, block->rank, step->src_buf, step->src, step->count)));
 }
 
-/* Every thread block in turn goes as far as it can, until all are done; a overwriting step only where nothing else goes
- * on. */
+/* Every thread block in turn goes as far as it can, until all are done. A step that overwrites a message in flight runs
+ * only where nothing else can. */
 static polyccl_result replay_plan(lifter *l) {
   size_t left = l->plan->steps, before;
   bool overwriting = false;
@@ -363,7 +363,7 @@ static polyccl_result lift_plan(lifter *l) {
 }
 
 polyccl_result polyccl_program_from_plan(const polyccl_plan *plan, polyccl_program **program) {
-  /* Numbers of buffers for the rehearsal; the builder numbers them in the same order. */
+  /* The numbers of buffers for the rehearsal, in the order in which the builder numbers them. */
   lifter l = {.plan = plan,
               .spec = pccl_plan_spec(plan),
               .scratch = POLYCCL_SCRATCH,

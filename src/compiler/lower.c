@@ -1,5 +1,5 @@
-/* lower: a move between ranks becomes a send and a receive (a remote reduction: an rrc), a local one a copy or a
- * reduction. Slot by slot, the last writer and the readers since give the RAW, WAR and WAW edges. */
+/* lower: a move between ranks becomes a send and a receive (a remote reduction: an rrc); a local move becomes a copy or
+ * a reduction. The last writer of each slot and its readers since then give the RAW, WAR and WAW edges. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool record_write(tracker *t, pccl_node *node, int32_t self, size_t slot)
   if (entry < 0) {
     ok = add_pred(t, node, self, writer);
   }
-  /* Readers come after the writer, so that edges to them cover it. */
+  /* Readers come after the writer, so edges to them imply the edge to it. */
   while (ok && entry >= 0) {
     int32_t next = t->pool.data[entry].next;
     ok = add_pred(t, node, self, t->pool.data[entry].node);
@@ -70,7 +70,7 @@ static bool record_write(tracker *t, pccl_node *node, int32_t self, size_t slot)
   return ok;
 }
 
-/* Adds a node with its edges. The node's reads come first, so that reading what it overwrites is seen as a read. */
+/* Adds a node with its edges. Its reads come before its writes, so that reading what it overwrites counts as a read. */
 static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   pccl_ir *ir = t->ir;
   int32_t self = (int32_t)ir->nodes.len;
@@ -146,7 +146,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
   size_t src = pccl_ir_slot(t->ir, m->src_rank, m->src_buf, m->src);
   size_t dst = pccl_ir_slot(t->ir, m->dst_rank, m->dst_buf, m->dst);
   if (m->kind == PCCL_COPY && src == dst) {
-    return POLYCCL_SUCCESS; /* in place, it is there already */
+    return POLYCCL_SUCCESS; /* in place, the chunk is there already */
   }
   if (src < dst + (size_t)m->count && dst < src + (size_t)m->count) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_program_location(t->ir->program, m->location),
@@ -169,7 +169,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
   return add_node(t, node, &number) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
 }
 
-/* Chunks whose last value nobody needs count as overwritten: fusion may leave them unwritten. */
+/* Chunks whose last value nobody needs count as overwritten, so that fusion need not write them. */
 static void count_dead_ends(tracker *t) {
   pccl_ir *ir = t->ir;
   const polyccl_program *program = ir->program;

@@ -1,8 +1,8 @@
-/* merge: fewer thread blocks from a simulated timeline. On every rank that has the most, the two that work least
- * become one; search.c repeats it while the simulated time stays.
+/* merge: saves thread blocks by a simulated timeline. On every rank that has the largest number, the two that work
+ * least become one; shrink.c repeats this while the simulated time stays.
  *
  * The merged thread block runs its nodes in the global order like all others, and two hops of one chain never come into
- * one thread block. In task-major order the plan is as safe as it was; in batch-major order it may need a deeper FIFO,
+ * one thread block. In task-major order the plan is as safe as it was. In batch-major order it may need a deeper FIFO,
  * which the verifier finds. */
 #include "compiler/merge.h"
 
@@ -42,7 +42,7 @@ polyccl_result pccl_channels_of_blocks(pccl_ir *ir) {
 typedef struct merger {
   pccl_ir *ir;
   size_t *first;  /* [ranks] a rank's first pair in `apart` */
-  uint8_t *apart; /* pairs of thread blocks with hops of one chain */
+  uint8_t *apart; /* [pairs of thread blocks of a rank] 1: they have hops of one chain */
   int32_t max;
 } merger;
 
@@ -50,7 +50,7 @@ static uint8_t *apart_pair(const merger *m, int rank, int32_t a, int32_t b) {
   return &m->apart[m->first[rank] + (size_t)a * (size_t)m->ir->tbs[rank] + (size_t)b];
 }
 
-/* Thread blocks that a chain has on a rank, as far as it was followed. */
+/* The thread blocks that the present chain has on a rank so far. */
 typedef struct passes {
   PCCL_VEC(int32_t) tb;
 } passes;
@@ -90,7 +90,7 @@ static bool find_apart_pairs(merger *m) {
   return ok;
 }
 
-/* Which two; false: none of this rank may. */
+/* The two thread blocks of a rank that work least and may become one; false: there are none. */
 static bool find_pair(const merger *m, int rank, const double *busy, int32_t *a, int32_t *b) {
   double min = INFINITY;
   for (int32_t i = 0; i < m->ir->tbs[rank]; i++) {
@@ -109,7 +109,7 @@ static bool merge_on_ranks(merger *m, double *busy) {
   pccl_ir *ir = m->ir;
   int ranks = ir->spec.ranks;
   int32_t *into =
-      malloc((size_t)ranks * 2 * sizeof *into); /* pairs: the block that goes, the one that takes its work */
+      pccl_array((size_t)ranks, 2 * sizeof *into); /* [ranks] pairs: the block that goes, the one that takes its work */
   if (into == NULL) {
     return false;
   }

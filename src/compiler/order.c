@@ -1,9 +1,9 @@
-/* order: one order of all nodes, by depth, then the longest work behind, that keeps every dependency and every
+/* order: one order of all nodes, by depth, then by the longest path behind them. It keeps every dependency and every
  * connection's FIFO: a receive is placed only when its message is the oldest on its connection. Every thread block runs
- * its nodes in this order, so the order itself is an execution, and there is no deadlock with as many credits as it
- * takes. It takes few: a send waits for one while anything else can go on, and one that starts a route leaves the last
- * credit to those that pass on, or a ring of full connections could not move (bubble flow control). Where dependencies
- * contradict the FIFO, the message that is stuck moves to a channel of its own. */
+ * its nodes in this order, so the order itself is an execution, and no deadlock is possible with as many credits as it
+ * takes. It takes few: a send waits for a credit while anything else can go on, and a send that starts a route leaves
+ * the last credit to those that pass a message on, since a ring of full connections could not move (bubble flow
+ * control). Where dependencies contradict the FIFO, the message that is stuck moves to a channel of its own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,11 @@
 #include "base/map.h"
 #include "compiler/ir.h"
 
-/* FIRST_CREDITS: the shallowest FIFO there is (Simple in MSCCL), and the least for a ring on one channel. */
-enum { MAX_TRIES = 64, FIRST_CREDITS = 2 };
+enum {
+  MAX_TRIES =
+      64, /* each moves a stuck message to another channel; a program that needs more has no order to be found */
+  FIRST_CREDITS = 2 /* the shallowest FIFO there is (Simple in MSCCL), and the min for a ring on one channel */
+};
 
 /* A node with what orders it. */
 typedef struct ranked_node {
@@ -29,8 +32,8 @@ static bool goes_first(const ranked_node *a, const ranked_node *b) {
 
 PCCL_HEAP(node_heap, ranked_node, goes_first)
 
-/* Nodes that lack but a credit to send. Those that pass a message on may take the last one, those that start a route
- * may not, so each kind has a heap of its own: while the kind has a credit, the best of it is ready. */
+/* The kinds of sends that only lack a credit. Those that pass a message on may take the last credit, and those that
+ * start a route may not. So each kind has a heap of its own: while the kind has a credit, its best node is ready. */
 enum { STARTS = 0, PASSES_ON = 1, KINDS = 2 };
 
 typedef struct queue {
@@ -133,7 +136,7 @@ static bool has_credit(const scheduler *s, const queue *out, int kind) {
   return out->in_flight < (kind == PASSES_ON ? s->credits : s->credits - 1);
 }
 
-/* Puts a node aside; false: no memory. */
+/* Puts a node aside until its connection has a credit; false: no memory. */
 static bool hold_node(scheduler *s, queue *out, int32_t number) {
   if (!out->listed && !pccl_vec_push(&s->holding, (int32_t)(out - s->queues.data))) {
     return false;
@@ -143,8 +146,8 @@ static bool hold_node(scheduler *s, queue *out, int32_t number) {
   return push_node(s, &out->held[send_kind(&s->ir->nodes.data[number])], number);
 }
 
-/* Lets the best of a kind go where it has a credit. The others would only come back: they follow one by one, as those
- * before them are placed. */
+/* Makes the best node of a kind ready where it has a credit. The others follow one by one, as those before them are
+ * placed. */
 static bool release_held(scheduler *s, queue *out, int kind) {
   if (out->held[kind].len == 0 || !has_credit(s, out, kind)) {
     return true;
@@ -153,7 +156,7 @@ static bool release_held(scheduler *s, queue *out, int kind) {
   return node_heap_push(&s->ready, node_heap_pop(&out->held[kind]));
 }
 
-/* Nothing goes on: a credit more for every connection. */
+/* Gives every connection one more credit, when nothing else can go on. */
 static bool add_credit(scheduler *s) {
   bool ok = true;
   size_t kept = 0;
@@ -209,7 +212,7 @@ static bool place_or_hold(scheduler *s, int32_t number) {
   return out == NULL || has_credit(s, out, send_kind(node)) ? place_node(s, number) : hold_node(s, out, number);
 }
 
-/* Places all nodes that can be; true in *stuck when some are left. */
+/* Places all nodes that can be placed; *stuck: some are left. */
 static polyccl_result place_all(scheduler *s, bool *stuck) {
   pccl_ir *ir = s->ir;
   size_t live = 0;
@@ -255,8 +258,8 @@ static polyccl_result fail_stuck_by_hint(const scheduler *s, int32_t node) {
                       ir->nodes.data[node].rank, other.file != NULL ? other.file : "?", other.line);
 }
 
-/* Messages that are ready but behind another on their connection move, with their whole routes, to new channels: above
- * all others of their instance, where nothing can be in their way. */
+/* Messages that are ready but behind another on their connection move, with their whole routes, to new channels above
+ * all others of their instance, where no message is in front of them. */
 static polyccl_result move_stuck_routes(scheduler *s) {
   pccl_ir *ir = s->ir;
   int32_t top = 0;
@@ -276,7 +279,7 @@ static polyccl_result move_stuck_routes(scheduler *s) {
       return fail_stuck_by_hint(s, (int32_t)i);
     }
     if (ir->nodes.data[head].channel >= base) {
-      continue; /* its route moved in this round already */
+      continue; /* its route has moved in this round */
     }
     if (base + ir->nodes.data[head].instance >= PCCL_MAX_CHANNELS) {
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(ir, node), "more than %d channels are needed",
@@ -286,7 +289,7 @@ static polyccl_result move_stuck_routes(scheduler *s) {
       ir->nodes.data[n].channel = base + ir->nodes.data[head].instance;
     }
     moved = true;
-    base += ir->instances; /* each its own: two moved routes might not fit together */
+    base += ir->instances; /* each on its own: two moved routes might not fit together */
   }
   return moved ? POLYCCL_SUCCESS
                : pccl_fail(POLYCCL_ERROR_INTERNAL, "%s: the order of its operations has a cycle", ir->program->name);

@@ -1,8 +1,8 @@
 /* refine: cuts every operation into its instances and places it in the buffers of the plan.
  *
  * Every chunk of the program becomes `refine` chunks of the plan. An operation moves all parts of its chunks, so the
- * result is right for any mix of counts and scopes; dependencies are found later on the parts.
- *   interleaved: chunk k is parts k * refine ..; instance i takes the i-th run of the operation's parts
+ * result is right for any mix of counts and scopes. The pass lower finds dependencies between parts.
+ *   interleaved: chunk k is the parts from k * refine on, and instance i takes the i-th run of the operation's parts
  *   batched:     instance i owns the i-th run of every block (of scratch: of the buffer) */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "compiler/rename.h"
 
-/* Chunks of the program in the run that batched instances cut: a block, or a whole buffer. */
+/* How many of the program's chunks batched instances cut together: a block, or a whole buffer. */
 static int32_t run_length(const polyccl_program *program, pccl_place place) {
   if (place.buffer >= POLYCCL_SCRATCH) {
     return program->scratch.data[place.buffer - POLYCCL_SCRATCH].length[place.rank];
@@ -21,7 +21,7 @@ static int32_t run_length(const polyccl_program *program, pccl_place place) {
   return program->config.chunks;
 }
 
-/* The first plan chunk (within the program's buffer) of `index`'s parts from `part` on, in `instance`. */
+/* The first plan chunk (within the program's buffer) of `index`'s parts from `part` on, in one instance. */
 static int32_t batched_offset(const pccl_refiner *r, pccl_place place, int32_t program_instance) {
   int32_t run = run_length(r->program, place), parts = r->refine / r->program_instances;
   int32_t block = place.index / run, within = place.index % run;
@@ -54,7 +54,7 @@ static bool push_move(pccl_refiner *r, pccl_ir_move move, pccl_spot src, pccl_sp
   move.acc_buf = acc.buffer;
   move.count = count;
   if (move.kind == PCCL_REDUCE && src.rank == dst.rank && (acc.buffer != dst.buffer || acc.offset != dst.offset)) {
-    /* A local reduction is dst += src: bring its first operand to dst before. */
+    /* A local reduction is dst += src, so its first operand is brought to dst before. */
     pccl_ir_move bring = move;
     bring.kind = PCCL_COPY;
     bring.src = acc.offset;
@@ -75,7 +75,7 @@ static bool add_move(pccl_refiner *r, pccl_ir_move move, pccl_spot src, pccl_spo
   if (!r->rename) {
     return push_move(r, move, src, dst, dst, count);
   }
-  /* Maximal runs in which source, destination and local operand each stay contiguous. */
+  /* One move for each maximal run in which source, destination and local operand each stay contiguous. */
   for (int32_t at = 0; at < count;) {
     pccl_spot from = pccl_rename_read(r, shift_spot(src, at)), to = pccl_rename_write(r, shift_spot(dst, at));
     pccl_spot acc = move.kind == PCCL_REDUCE ? pccl_rename_read(r, shift_spot(dst, at)) : to;
@@ -100,7 +100,7 @@ static int32_t hint_of_instance(int32_t hint, int32_t instances, int32_t instanc
   return hint < 0 ? -1 : hint * instances + instance;
 }
 
-/* The run of parts of one operation, from program chunk `skip` on for `size` chunks, in one instance and scope part. */
+/* Adds the moves of `size` chunks of an operation, from its chunk `skip` on, in one instance and scope part. */
 static bool refine_run(pccl_refiner *r, const pccl_operation *op, pccl_ir_move move, int32_t program_instance,
                        int32_t part, int32_t skip, int32_t size) {
   pccl_place src = op->src, dst = op->dst;
@@ -117,7 +117,7 @@ static bool refine_run(pccl_refiner *r, const pccl_operation *op, pccl_ir_move m
                   spot_of(r, dst, dst.index * r->refine + shift), count);
 }
 
-/* Batched runs end where a block of source or destination ends. */
+/* Chunks from `skip` on up to where a block of the source or of the destination ends. */
 static int32_t batched_run(const pccl_refiner *r, const pccl_operation *op, int32_t skip) {
   pccl_place src = op->src, dst = op->dst;
   int32_t size = op->size - skip;
@@ -147,7 +147,7 @@ static polyccl_result refine_operation(pccl_refiner *r, const pccl_operation *op
   return POLYCCL_SUCCESS;
 }
 
-/* Output that is input in place and was never written still has to reach the output. */
+/* Output chunks that are input chunks in place, and were never written, still have to reach the output. */
 static polyccl_result bring_untouched(pccl_refiner *r) {
   int input, output;
   pccl_collective_shape(&r->ir->spec, &input, &output);
@@ -238,7 +238,7 @@ static polyccl_result refine_all(pccl_refiner *r) {
   return POLYCCL_SUCCESS;
 }
 
-/* Passes keep a few words for each chunk of each rank. */
+/* Passes keep a few words for each chunk of each rank, so 2^26 chunks are half a gigabyte in the pass lower alone. */
 static polyccl_result check_slots(const pccl_ir *ir) {
   enum { MAX_SLOTS = 1 << 26 };
   const polyccl_program *program = ir->program;

@@ -99,7 +99,7 @@ polyccl_result pccl_rename_pack(pccl_refiner *r) {
     }
     r->ir->scratch[rank] = next;
   }
-  /* Runs stay runs: the packing keeps the order and every chunk of a run is in use. */
+  /* Runs stay runs, since packing keeps the order and every chunk of a run is in use. */
   for (size_t i = 0; ok && i < r->ir->moves.len; i++) {
     pccl_ir_move *m = &r->ir->moves.data[i];
     if (m->dst_buf == POLYCCL_BUF_SCRATCH && m->dst >= r->spill[m->dst_rank]) {

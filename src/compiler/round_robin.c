@@ -1,5 +1,5 @@
-/* The baseline of ResCCL's evaluation: the same tasks, chunk after chunk in turn. A chunk whose turn it is gives its
- * oldest ready task; when that does not fit into the current sub-pipeline, the next is opened for it. */
+/* The baseline of ResCCL's evaluation takes the same tasks chunk after chunk in turn. The chunk whose turn it is gives
+ * its oldest ready task. When that does not fit into the current sub-pipeline, the next one is opened for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,9 +104,8 @@ static bool run_round_robin(turns *t) {
   return close_pipeline(t, &closed);
 }
 
-polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
-                                         pccl_pipeline *pipeline) {
-  (void)rule; /* the baseline has no choices */
+polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline) {
+  (void)max_tbs; /* the baseline does not bound thread blocks */
   size_t count = tasks->count, chunks = (size_t)tasks->chunks;
   *pipeline =
       (pccl_pipeline){.of_task = pccl_array(count, sizeof(int32_t)), .sequence = pccl_array(count, sizeof(int32_t))};

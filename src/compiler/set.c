@@ -1,10 +1,11 @@
-/* A set of plans for one program, each for a range of sizes: which is quickest changes with the size (fused and
- * micro-batch after micro-batch where latency counts, task after task where links must be full). Candidates of several
- * kinds are simulated over the sizes; what is never chosen is dropped, neighbours with the same plan become one range.
+/* A set of plans for one program, each for a range of sizes. Which plan is quickest changes with the size: fused steps,
+ * micro-batch after micro-batch, win where latency counts, and task after task wins where links must be full.
+ * Candidates of several kinds are simulated over the sizes. Neighbouring sizes with the same plan become one range, and
+ * candidates that are never chosen are dropped.
  *
- * At each size the quickest is taken, of those within a hundredth the one with fewest thread blocks. The plan of the
- * size before stays where it is nearly as quick, and never where the program's plain plan (policy "connection", as
- * written) is quicker. */
+ * At each size the quickest candidate is chosen, or the one with the fewest thread blocks of those within a hundredth
+ * of it. The plan of the size before stays where it is nearly as quick, but never where the program's plain plan
+ * (policy "connection", as written) is quicker. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,19 @@
 #include "base/vec.h"
 #include "compiler/schedule.h"
 
-enum { MAX_INSTANCES = 16, BEST_STEP = 16 };
+enum {
+  MAX_INSTANCES = 16, /* more copies win only at sizes that schedule "best" is asked for, and it tries them */
+  BEST_STEP = 16      /* between the sizes that schedule "best" is asked for: each search takes options.seconds */
+};
 
-static const double slack = 1.01;        /* as quick */
-static const double inertia = 1.03;      /* not worth another plan */
-static const double hopeless = 3;        /* so much slower than the best at one size: not tried at the next two */
-static const double best_from = 1 << 18; /* below, there is nothing for a schedule to fill */
+/* As in record.c: within one percent, fewer thread blocks are worth more than time. */
+static const double slack = 1.01;
+/* Another plan takes memory on every rank, which a gain of less than 3 % does not pay for. */
+static const double inertia = 1.03;
+/* Times over size are smooth: a candidate that is slower than the best by this factor is not tried at the next two. */
+static const double hopeless = 3;
+/* Bytes. Below a quarter of a MiB latency decides, which policy "connection" is best at. */
+static const double best_from = 1 << 18;
 
 typedef struct candidate {
   polyccl_plan *plan;
@@ -47,8 +55,8 @@ static int32_t max_tbs_of_plan(const polyccl_plan *plan) {
   return max;
 }
 
-/* A candidate that does not compile (the author's thread blocks in more instances) or needs too many thread blocks is
- * none; the plain one must compile. */
+/* A plan that does not compile (the author's thread blocks clash in more instances), or needs too many thread blocks,
+ * is no candidate. The plain plan must compile. */
 static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) {
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_compile(s->program, how, &plan);
@@ -110,7 +118,7 @@ static bool is_hopeless(const set *s, const candidate *c, size_t size) {
   for (size_t i = size - 2; i < size; i++) {
     double best = s->candidate.data[s->chosen[i]].time[i];
     if (!(c->time[i] > hopeless * best) || isinf(c->time[i])) {
-      return false; /* after two sizes without a try there is one again */
+      return false; /* after two sizes without a try, it is tried again */
     }
   }
   return true;
@@ -147,7 +155,7 @@ static polyccl_result choose_plan(set *s, size_t size) {
   return POLYCCL_SUCCESS;
 }
 
-/* The plans in use, each once per range, with its bytes. */
+/* Hands out a copy of the chosen plan for each range, with its bytes. */
 static polyccl_result hand_out_plans(set *s, polyccl_plan_set *made) {
   size_t sizes = s->size.len;
   made->plan = pccl_zeroed(sizes, sizeof *made->plan);
@@ -163,7 +171,7 @@ static polyccl_result hand_out_plans(set *s, polyccl_plan_set *made) {
     PCCL_TRY(pccl_plan_copy(s->candidate.data[s->chosen[i]].plan, &plan));
     made->plan[made->plans++] = plan;
     plan->min_bytes = from;
-    /* Half way, on the scale of logarithms. */
+    /* The geometric mean of both sizes. */
     plan->max_bytes = i + 1 < sizes ? (uint64_t)sqrt((double)s->size.data[i] * (double)s->size.data[i + 1]) : 0;
     from = plan->max_bytes + 1;
   }

@@ -35,8 +35,8 @@ static polyccl_result find_capacities(pccl_tasks *tasks) {
 
 /* ---- chunks ---- */
 
-/* Follows data: what a task moves belongs to the chunk that its source held. Chunks with the same index are one where
- * the collective reduces, else each rank's input is its own. */
+/* Follows the data: what a task moves belongs to the chunk that its source held. Where the collective reduces, chunks
+ * with the same index on all ranks are one; otherwise each rank's input is its own. */
 static polyccl_result find_chunks(pccl_tasks *tasks) {
   pccl_ir *ir = tasks->ir;
   int input, output;
@@ -69,7 +69,7 @@ static polyccl_result find_chunks(pccl_tasks *tasks) {
 
 /* ---- dependencies ---- */
 
-/* Calls `edge` with each predecessor task of task i, each once per node that has it. */
+/* Counts the successors of every predecessor of task i, once for each node of the task that has it. */
 static void count_edges(pccl_tasks *tasks, size_t i, int32_t *degree) {
   const pccl_ir *ir = tasks->ir;
   int32_t nodes[2] = {tasks->task[i].node, ir->nodes.data[tasks->task[i].node].to};

@@ -1,16 +1,17 @@
-/* wait: numbers the steps of every thread block and turns the dependencies that cross thread blocks into waits, the
- * fewest: what the thread block itself, an earlier wait in it, or another wait of the same step implies is left out.
- * One rank at a time; `known` of a thread block is a vector clock over the thread blocks of its rank. */
+/* wait: numbers the steps of every thread block and turns the dependencies that cross thread blocks into as few waits
+ * as possible. It leaves out what the thread block itself, an earlier wait in it, or another wait of the same step
+ * implies. It goes rank by rank; `known` of a thread block is a vector clock over the thread blocks of its rank. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "compiler/ir.h"
 
-/* Clocks cost a rank the square of its thread blocks. Beyond these numbers of entries, what thread blocks knew is
- * forgotten: more waits, never too few. For snapshots and for rows of `known`, both of one rank: */
+/* Clocks cost a rank the square of its thread blocks. These are the entries of snapshots and of `known` that one rank
+ * may have: 64 and 128 MiB. Beyond them what thread blocks know is forgotten, so the plan has more waits than it needs.
+ */
 static const size_t max_clocks = (size_t)1 << 24, max_known = (size_t)1 << 25;
-/* Copied or compared, on all ranks: so many, and so many more for each node. */
+/* Entries copied or compared on all ranks, for the program and for each node: about a second in all for a large one. */
 static const size_t max_work = (size_t)1 << 30, max_work_of_node = 1024;
 
 typedef struct candidate {
@@ -62,7 +63,7 @@ static void learn_clock(waiter *w, int32_t *known, int32_t node) {
   known[n->tb] = known[n->tb] > n->step + 1 ? known[n->tb] : n->step + 1;
 }
 
-/* The row of a thread block, made at its first wait; NULL in *row: no place for it. False: no memory. */
+/* The row of a thread block, which is made at its first wait. NULL in *row: no room for it. False: no memory. */
 static bool find_known_row(waiter *w, int32_t tb, int32_t **row) {
   if (w->known[tb] == NULL && w->known_len + (size_t)w->tbs <= max_known) {
     w->known[tb] = pccl_zeroed((size_t)w->tbs, sizeof **w->known);
@@ -102,7 +103,8 @@ static bool find_candidates(waiter *w, const pccl_node *node) {
   return true;
 }
 
-/* What ends later implies what ends earlier, so from the latest on each one is kept that those before do not imply. */
+/* A node that ends later may imply one that ends earlier. So, from the latest on, each candidate is kept that those
+ * kept before do not imply. */
 static void keep_needed(waiter *w, int32_t *known) {
   size_t kept = 0;
   for (size_t i = 0; i < w->candidates.len; i++) {
@@ -185,7 +187,7 @@ static bool find_waits_of_rank(waiter *w, int32_t tbs, const int32_t *nodes, siz
   return true;
 }
 
-/* The order, rank by rank. */
+/* Sorts the order by rank and finds the waits of each rank. */
 static bool find_waits(waiter *w, int32_t *by_rank, size_t *first) {
   pccl_ir *ir = w->ir;
   int ranks = ir->spec.ranks;

@@ -60,6 +60,13 @@ void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step)
 /* The author's place of a step; {NULL, 0} when unknown. */
 polyccl_location pccl_step_location(const polyccl_plan *plan, const polyccl_step *step);
 
+/* Copies the fields that are no arrays, but for the name, the ranks and the FIFO depth. */
+void pccl_plan_copy_head(const polyccl_plan *from, polyccl_plan *to);
+
+/* Copies all that the steps do not determine into a plan that has none of it: the name, connections, posts, leaves,
+ * absent chunks, files and locations. MEMORY: `to` may hold a part of them, and can be destroyed. */
+polyccl_result pccl_plan_copy_tables(const polyccl_plan *from, polyccl_plan *to);
+
 /* The caller destroys the copy. */
 polyccl_result pccl_plan_copy(const polyccl_plan *plan, polyccl_plan **copy);
 

@@ -191,7 +191,7 @@ polyccl_result pccl_scan_string(pccl_scan *scan, const char *what, char **value)
     close += *close == '\\' && close + 1 < scan->end ? 2 : 1;
   }
   if (close >= scan->end || *close != '"') {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(scan), "a string without its closing quote");
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(scan), "the string has no closing quote");
   }
   char *text = pccl_array((size_t)(close - scan->at), 1);
   if (text == NULL) {

@@ -142,7 +142,7 @@ static polyccl_result check_connection_bounds(pccl_verify *v) {
     if (pccl_map_put(&seen, key, 0, &is_new) == NULL) {
       result = pccl_verify_no_memory(v, "checking the numbers");
     } else if (!is_new) {
-      result = pccl_fail(POLYCCL_ERROR_INVALID, "the connection from rank %d to rank %d, channel %d, is there twice",
+      result = pccl_fail(POLYCCL_ERROR_INVALID, "the connection from rank %d to rank %d, channel %d, occurs twice",
                          at->src, at->dst, at->channel);
     }
     if (at->channel >= v->report.channels) {

@@ -96,6 +96,15 @@ polyccl_result pccl_verify_cells(pccl_verify *v) {
   return result;
 }
 
+size_t pccl_verify_max_cells(const pccl_verify *v) {
+  size_t max = 0;
+  for (int32_t r = 0; r < v->plan->ranks; r++) {
+    size_t cells = v->cell[r + 1] - v->cell[r];
+    max = cells > max ? cells : max;
+  }
+  return max;
+}
+
 int32_t pccl_verify_scratch_cell(const pccl_verify *v, int32_t rank, int32_t index) {
   const pccl_scratch_part *part = v->part + v->parts[rank];
   size_t low = 0, high = v->parts[rank + 1] - v->parts[rank];

@@ -294,6 +294,22 @@ static void find_levels(pccl_verify *v) {
   v->report.longest = (size_t)longest;
 }
 
+void pccl_verify_sort_by_rank(const pccl_verify *v, size_t *first, int32_t *sorted) {
+  const polyccl_plan *plan = v->plan;
+  size_t *end = first + 1; /* while steps are placed: where the next step of the rank goes */
+  size_t steps = 0;
+  first[0] = 0;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    end[r] = steps;
+    for (int32_t t = plan->rank[r].tb; t < plan->rank[r].tb + plan->rank[r].tbs; t++) {
+      steps += (size_t)plan->tb[t].steps;
+    }
+  }
+  for (size_t i = 0; i < plan->steps; i++) {
+    sorted[end[pccl_verify_rank(v, (size_t)v->order[i])]++] = v->order[i];
+  }
+}
+
 polyccl_result pccl_verify_order(pccl_verify *v) {
   v->order = pccl_array(v->plan->steps, sizeof *v->order);
   v->level = pccl_array(v->plan->steps, sizeof *v->level);

@@ -5,81 +5,19 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "plan/verify_execution.h"
+#include "program/difference.h"
 
-enum { DESCRIBED_LEAVES = 1 << 20 }; /* a wrong value with more leaves is not listed */
-
-static size_t count_equal_leaves(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
-  size_t end = at;
-  while (end < length && sorted[end] == leaf) {
-    end++;
-  }
-  return end - at;
-}
-
-/* One more item of a list of which only the first few are said. */
-static void list_leaf(const pccl_execution *e, pccl_text *text, size_t number, size_t times, int32_t leaf) {
-  enum { LISTED = 4 };
-  if (number > LISTED) {
-    return;
-  }
-  pccl_text_add(text, number > 0 ? " and " : "");
-  if (number == LISTED) {
-    pccl_text_add(text, "more");
-    return;
-  }
-  if (times > 1) {
-    pccl_text_add(text, "%zux ", times);
-  }
-  pccl_text_add(text, "rank %d chunk %d", leaf / e->values.input, leaf % e->values.input);
-}
-
-/* "has 2x rank 1 chunk 2, lacks rank 0 chunk 2"; both lists sorted. */
-static void describe_difference(const pccl_execution *e, pccl_text *text) {
-  const int32_t *has = e->values.list.data, *wants = e->wanted.data;
-  size_t holds = e->values.list.len, asks = e->wanted.len, extras = 0, missing = 0;
-  pccl_text extra = {0}, lacks = {0};
-  for (size_t i = 0, j = 0; i < holds || j < asks;) {
-    int32_t leaf = j == asks || (i < holds && has[i] < wants[j]) ? has[i] : wants[j];
-    size_t held = count_equal_leaves(has, i, holds, leaf), wanted = count_equal_leaves(wants, j, asks, leaf);
-    if (held > wanted) {
-      list_leaf(e, &extra, extras++, held, leaf);
-    } else if (held < wanted) {
-      list_leaf(e, &lacks, missing++, wanted - held, leaf);
-    }
-    i += held;
-    j += wanted;
-  }
-  pccl_text_add(text, "%s%s%s%s%s", extras > 0 ? "has " : "", extras > 0 && extra.data != NULL ? extra.data : "",
-                extras > 0 && missing > 0 ? ", " : "", missing > 0 ? "lacks " : "",
-                missing > 0 && lacks.data != NULL ? lacks.data : "");
-  pccl_text_free(&extra);
-  pccl_text_free(&lacks);
-}
-
-static polyccl_result describe_value(pccl_execution *e, int32_t value, pccl_text *text) {
-  e->values.list.len = 0;
-  if (value == PCCL_NOTHING) {
-    pccl_text_add(text, "holds nothing, ");
-  } else if (pccl_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
-    pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
-    return POLYCCL_SUCCESS;
-  } else if (!pccl_value_expand(&e->values, value)) {
-    return pccl_verify_no_memory(e->v, "what the outputs must hold");
-  }
-  pccl_sort_leaves(e->values.list.data, e->values.list.len);
-  pccl_sort_leaves(e->wanted.data, e->wanted.len);
-  describe_difference(e, text);
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result report_wrong_output(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell) {
+/* `wanted` as for pccl_describe_difference(). */
+static polyccl_result report_wrong_output(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell,
+                                          const polyccl_leaf *wanted, size_t count) {
   int32_t writer = e->writer[cell] - 1;
   pccl_text text = {0};
-  polyccl_result result = describe_value(e, pccl_execution_held(e, rank, cell), &text);
+  pccl_describe_difference(&e->values, pccl_execution_held(e, rank, cell), wanted, count, e->v->plan->ranks, &text);
   const char *said = text.data != NULL && !text.failed ? text.data : "is wrong (no memory to say how)";
-  if (result == POLYCCL_SUCCESS && writer < 0) {
+  polyccl_result result;
+  if (writer < 0) {
     result = pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, said);
-  } else if (result == POLYCCL_SUCCESS) {
+  } else {
     result = pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(e->v->plan, &e->v->plan->step[writer]),
                           "rank %d output[%d]: %s; last written by %s", rank, chunk, said,
                           pccl_verify_name(e->v, writer).text);
@@ -109,22 +47,12 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
       if (value == leaf.rank * e->values.input + leaf.chunk) {
         return POLYCCL_SUCCESS;
       }
-      return set_wanted_leaves(e, &leaf, 1) ? report_wrong_output(e, rank, chunk, cell)
-                                            : pccl_verify_no_memory(e->v, "what the outputs must hold");
+      return report_wrong_output(e, rank, chunk, cell, &leaf, 1);
     case PCCL_POST_ALL: break;
   }
   bool right;
   PCCL_TRY(pccl_coverage_ask(&e->coverage, value, leaf.chunk, &right));
-  if (right) {
-    return POLYCCL_SUCCESS;
-  }
-  e->wanted.len = 0;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    if (!pccl_vec_push(&e->wanted, r * e->values.input + leaf.chunk)) {
-      return pccl_verify_no_memory(e->v, "what the outputs must hold");
-    }
-  }
-  return report_wrong_output(e, rank, chunk, cell);
+  return right ? POLYCCL_SUCCESS : report_wrong_output(e, rank, chunk, cell, &leaf, 1);
 }
 
 static polyccl_result check_standard_outputs(pccl_execution *e) {
@@ -150,8 +78,9 @@ static polyccl_result check_custom_output(pccl_execution *e, const polyccl_post 
   if (value != PCCL_NOTHING && pccl_value_holds(&e->values, value, e->wanted.data, e->wanted.len, &no_memory)) {
     return POLYCCL_SUCCESS;
   }
-  return no_memory ? pccl_no_memory("the contributions to an output chunk")
-                   : report_wrong_output(e, post->rank, post->chunk, cell);
+  return no_memory
+             ? pccl_no_memory("the contributions to an output chunk")
+             : report_wrong_output(e, post->rank, post->chunk, cell, v->plan->leaf + post->leaf, (size_t)post->leaves);
 }
 
 static polyccl_result check_custom_outputs(pccl_execution *e) {

@@ -306,38 +306,17 @@ static polyccl_result check_rank_races(race *r, int32_t rank, const int32_t *ste
   return answer_open_queries(r);
 }
 
-/* The topological order, rank by rank: `first` [ranks + 1]. */
-static void sort_by_rank(const pccl_verify *v, size_t *first, int32_t *sorted) {
-  const polyccl_plan *plan = v->plan;
-  first[0] = 0;
-  for (int32_t r = 0; r < plan->ranks; r++) {
-    size_t steps = 0;
-    for (int32_t t = plan->rank[r].tb; t < plan->rank[r].tb + plan->rank[r].tbs; t++) {
-      steps += (size_t)plan->tb[t].steps;
-    }
-    first[r + 1] = first[r] + steps;
-  }
-  for (size_t i = plan->steps; i-- > 0;) { /* from the end: first[r + 1] walks down to first[r] */
-    sorted[--first[pccl_verify_rank(v, (size_t)v->order[i]) + 1]] = v->order[i];
-  }
-}
-
 static polyccl_result check_all_rank_races(race *r, size_t *first, int32_t *sorted) {
   const polyccl_plan *plan = r->v->plan;
-  sort_by_rank(r->v, first, sorted);
+  pccl_verify_sort_by_rank(r->v, first, sorted);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
-    size_t end = rank + 1 < plan->ranks ? first[rank + 2] : plan->steps;
-    PCCL_TRY(check_rank_races(r, rank, sorted + first[rank + 1], end - first[rank + 1]));
+    PCCL_TRY(check_rank_races(r, rank, sorted + first[rank], first[rank + 1] - first[rank]));
   }
   return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_verify_race(const pccl_verify *v) {
-  size_t max_cells = 0, tbs = (size_t)v->report.max_tbs;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    size_t cells = v->cell[r + 1] - v->cell[r];
-    max_cells = cells > max_cells ? cells : max_cells;
-  }
+  size_t max_cells = pccl_verify_max_cells(v), tbs = (size_t)v->report.max_tbs;
   race r = {.v = v,
             .max_tbs = tbs,
             .clock = pccl_zeroed(tbs, sizeof(int32_t *)),
@@ -345,7 +324,7 @@ polyccl_result pccl_verify_race(const pccl_verify *v) {
             .history = pccl_zeroed(tbs, sizeof(snapshots)),
             .writer = pccl_array(max_cells, sizeof(int32_t)),
             .readers = pccl_array(max_cells, sizeof(int32_t))};
-  size_t *first = pccl_array((size_t)v->plan->ranks + 2, sizeof *first);
+  size_t *first = pccl_array((size_t)v->plan->ranks + 1, sizeof *first);
   int32_t *sorted = pccl_array(v->plan->steps, sizeof *sorted);
   polyccl_result result = POLYCCL_SUCCESS;
   if (r.clock == NULL || r.moved == NULL || r.history == NULL || r.writer == NULL || r.readers == NULL ||

@@ -190,8 +190,8 @@ static polyccl_result sweep_open_queries(reach *r, const pccl_reach_query *query
     return POLYCCL_SUCCESS;
   }
   return pccl_fail(POLYCCL_ERROR_LIMIT,
-                   "what orders the steps goes through other ranks, by more ways than the verifier "
-                   "follows; waits within the rank would say it directly");
+                   "the order of the steps depends on more ways through other ranks than the verifier "
+                   "follows; waits within the rank would state it directly");
 }
 
 static polyccl_result answer_all_queries(reach *r, const pccl_reach_query *query, size_t count, size_t *open,

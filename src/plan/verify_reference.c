@@ -269,21 +269,6 @@ static polyccl_result ask_all_marks(marker *m, bool gets) {
   return POLYCCL_SUCCESS;
 }
 
-static void sort_by_rank(marker *m) {
-  const pccl_verify *v = m->v;
-  for (size_t i = 0; i < v->plan->steps; i++) {
-    m->rank_from[pccl_verify_rank(v, i) + 1]++;
-  }
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    m->rank_from[r + 1] += m->rank_from[r];
-  }
-  for (size_t i = v->plan->steps; i-- > 0;) { /* from the end: [rank + 1] walks down to where the rank begins */
-    m->sorted[--m->rank_from[pccl_verify_rank(v, (size_t)v->order[i]) + 1]] = v->order[i];
-  }
-  memmove(m->rank_from, m->rank_from + 1, (size_t)v->plan->ranks * sizeof *m->rank_from);
-  m->rank_from[v->plan->ranks] = v->plan->steps;
-}
-
 static void close_marker(marker *m) {
   if (m != NULL) {
     pccl_reach_close(m->reach);
@@ -301,11 +286,7 @@ static void close_marker(marker *m) {
 }
 
 static polyccl_result open_marker(pccl_verify *v, marker **opened) {
-  size_t max_cells = 0;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    size_t cells = v->cell[r + 1] - v->cell[r];
-    max_cells = cells > max_cells ? cells : max_cells;
-  }
+  size_t max_cells = pccl_verify_max_cells(v);
   marker *m = *opened = pccl_zeroed(1, sizeof *m);
   if (m == NULL) {
     return pccl_no_memory("marks of messages");
@@ -313,7 +294,7 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
   m->v = v;
   m->yes = pccl_zeroed(v->plan->steps, sizeof *m->yes);
   m->sorted = pccl_array(v->plan->steps, sizeof *m->sorted);
-  m->rank_from = pccl_zeroed((size_t)v->plan->ranks + 1, sizeof *m->rank_from);
+  m->rank_from = pccl_array((size_t)v->plan->ranks + 1, sizeof *m->rank_from);
   m->first = pccl_array(max_cells + 2, sizeof *m->first);
   m->moved.place = pccl_zeroed(v->plan->tbs, sizeof *m->moved.place);
   m->plain.place = pccl_zeroed(v->plan->tbs, sizeof *m->plain.place);
@@ -321,7 +302,7 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
       m->first == NULL) {
     return pccl_no_memory("marks of messages");
   }
-  sort_by_rank(m);
+  pccl_verify_sort_by_rank(v, m->rank_from, m->sorted);
   return pccl_reach_open(v, &m->reach);
 }
 
@@ -330,11 +311,10 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
 /* The mark of step `s` was not shown to be right. */
 static polyccl_result refuse_mark(const marker *m, int32_t s, const char *what) {
   if (pccl_reach_exhausted(m->reach)) {
-    return pccl_fail(
-        POLYCCL_ERROR_LIMIT,
-        "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; it is "
-        "as right without marks",
-        PCCL_VERIFY_MAX_REACH);
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; the "
+                     "plan is as right without marks",
+                     PCCL_VERIFY_MAX_REACH);
   }
   return pccl_verify_fail(m->v, s, "%s", what);
 }
@@ -345,10 +325,10 @@ static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
   for (size_t s = 0; s < v->plan->steps; s++) {
     m->yes[s] = (v->plan->step[s].flags & flag) != 0;
     if (m->yes[s] && flag == POLYCCL_FLAG_GET && find_lent_cells(v, (int32_t)s).count == 0) {
-      return pccl_verify_fail(v, (int32_t)s, "marked get, but this op leaves no message in memory");
+      return pccl_verify_fail(v, (int32_t)s, "is marked get, but this op leaves no message in memory");
     }
     if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !pccl_op_stores_message(v->plan->step[s].op)) {
-      return pccl_verify_fail(v, (int32_t)s, "marked put, but only recv and rcs store what they receive as it is");
+      return pccl_verify_fail(v, (int32_t)s, "is marked put, but only recv and rcs store what they receive as it is");
     }
   }
   PCCL_TRY(ask_all_marks(m, flag == POLYCCL_FLAG_GET));
@@ -376,10 +356,12 @@ polyccl_result pccl_verify_references(pccl_verify *v) {
   marker *m;
   polyccl_result result = open_marker(v, &m);
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_GET, "marked get, but what it sends may be overwritten before it is received");
+    result =
+        check_marks(m, POLYCCL_FLAG_GET, "is marked get, but what it sends may be overwritten before it is received");
   }
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_PUT, "marked put, but its destination may be in use when the message is sent");
+    result =
+        check_marks(m, POLYCCL_FLAG_PUT, "is marked put, but its destination may be in use when the message is sent");
   }
   close_marker(m);
   return result;

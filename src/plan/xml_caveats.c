@@ -76,8 +76,8 @@ static void say_size_caveats(const speaker *to, const pccl_xml_target *target, c
 }
 
 void polyccl_plan_caveats(const polyccl_plan *plan, polyccl_format format,
-                          void (*take)(void *context, const char *text), void *context) {
-  const speaker to = {take, context};
+                          void (*report)(void *context, const char *text), void *context) {
+  const speaker to = {report, context};
   if (format == POLYCCL_FORMAT_PLAN) {
     return;
   }
@@ -85,7 +85,7 @@ void polyccl_plan_caveats(const polyccl_plan *plan, polyccl_format format,
   bool rooted = plan->collective == POLYCCL_BROADCAST || plan->collective == POLYCCL_REDUCE ||
                 plan->collective == POLYCCL_GATHER || plan->collective == POLYCCL_SCATTER;
   if (plan->ranks == 1) {
-    say_caveat(&to, "a plan of 1 rank: in %s each call of it launches a kernel that %s", target->name,
+    say_caveat(&to, "the plan has 1 rank: in %s each call of it launches a kernel that %s", target->name,
                plan->steps == 0 ? "does nothing" : "only copies");
   } else if (rooted) {
     say_root_caveats(&to, target, plan);

@@ -264,39 +264,6 @@ static polyccl_result number_lowered_steps(lowering *l) {
   return POLYCCL_SUCCESS;
 }
 
-static bool copy_table(void *to, const void *from, size_t count, size_t size) {
-  void *copy = pccl_array(count, size);
-  if (copy != NULL && count > 0) {
-    memcpy(copy, from, count * size);
-  }
-  *(void **)to = copy;
-  return copy != NULL;
-}
-
-/* What the steps do not change. Locations keep their numbers. */
-static polyccl_result copy_plan_tables(const polyccl_plan *plan, polyccl_plan *made) {
-  made->name = pccl_strdup(plan->name);
-  made->connections = plan->connections;
-  made->posts = plan->posts;
-  made->leaves = plan->leaves;
-  made->absents = plan->absents;
-  made->locations = plan->locations;
-  bool kept = (made->name != NULL || plan->name == NULL) &&
-              copy_table(&made->connection, plan->connection, plan->connections, sizeof *plan->connection) &&
-              copy_table(&made->post, plan->post, plan->posts, sizeof *plan->post) &&
-              copy_table(&made->leaf, plan->leaf, plan->leaves, sizeof *plan->leaf) &&
-              copy_table(&made->absent, plan->absent, plan->absents, sizeof *plan->absent) &&
-              copy_table(&made->location, plan->location, plan->locations, sizeof *plan->location);
-  made->file = pccl_zeroed(plan->files, sizeof *made->file);
-  for (; kept && made->file != NULL && made->files < plan->files; made->files++) {
-    made->file[made->files] = pccl_strdup(plan->file[made->files]);
-    if (made->file[made->files] == NULL) {
-      break;
-    }
-  }
-  return kept && made->files == plan->files ? POLYCCL_SUCCESS : pccl_no_memory("writing a plan");
-}
-
 static polyccl_result lower_plan(lowering *l, polyccl_plan *made) {
   const polyccl_plan *plan = l->plan;
   int32_t max_tbs = 0;
@@ -314,19 +281,9 @@ static polyccl_result lower_plan(lowering *l, polyccl_plan *made) {
   for (int32_t r = 0; r < plan->ranks; r++) {
     PCCL_TRY(lower_rank(l, r));
   }
-  made->collective = plan->collective;
-  made->chunks = plan->chunks;
-  made->chunks_out = plan->chunks_out;
-  made->inplace = plan->inplace;
-  made->root = plan->root;
-  made->peer = plan->peer;
-  made->protocol = plan->protocol;
-  made->order = plan->order;
-  made->min_bytes = plan->min_bytes;
-  made->max_bytes = plan->max_bytes;
-  made->redops = plan->redops;
+  pccl_plan_copy_head(plan, made);
   pccl_plan_builder_finish(&l->builder, made);
-  return copy_plan_tables(plan, made);
+  return pccl_plan_copy_tables(plan, made);
 }
 
 static polyccl_result verify_lowered_plan(const pccl_xml_target *target, polyccl_plan *made) {

@@ -85,12 +85,8 @@ static polyccl_result find_depth_of_pieces(const polyccl_plan *plan, int32_t max
   PCCL_TRY(polyccl_plan_create(plan->ranks, &cut));
   polyccl_result result = cut_plan(plan, max, last, &builder);
   if (result == POLYCCL_SUCCESS) {
-    cut->collective = plan->collective;
-    cut->chunks = plan->chunks;
-    cut->chunks_out = plan->chunks_out;
-    cut->inplace = plan->inplace;
-    cut->root = plan->root;
-    cut->peer = plan->peer;
+    pccl_plan_copy_head(plan, cut);
+    cut->order = POLYCCL_BATCH_MAJOR; /* as the executors run it */
     pccl_plan_builder_finish(&builder, cut);
     result = pccl_plan_min_depth(cut, depth);
   }

@@ -73,7 +73,7 @@ static polyccl_result set_plan_shape(xml_reader *r) {
   }
   if (chunks < 1) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
-                        "neither nchunksperloop nor chunks are given");
+                        "the file gives neither nchunksperloop nor chunks");
   }
   head->chunks = head->chunks_out = 1;
   head->inplace = decide_inplace(xml, input, output);
@@ -125,7 +125,7 @@ static polyccl_result set_plan_head(xml_reader *r) {
   int32_t ranks = xml->ranks == PCCL_XML_ABSENT ? (int32_t)xml->gpu.len : xml->ranks;
   if (xml->gpu.len == 0 || (size_t)ranks != xml->gpu.len) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
-                        "the file has %zu <gpu> elements, ngpus=\"%d\"", xml->gpu.len, ranks);
+                        "the file has %zu <gpu> elements, but ngpus=\"%d\"", xml->gpu.len, ranks);
   }
   *head = (polyccl_plan){.ranks = ranks,
                          .collective = xml->collective,
@@ -148,7 +148,7 @@ static polyccl_result index_gpus(xml_reader *r) {
     if (gpu->id >= r->head.ranks || r->gpu_of[gpu->id] >= 0) {
       return pccl_fail_at(
           POLYCCL_ERROR_INVALID, xml_location(r, gpu->line),
-          gpu->id >= r->head.ranks ? "gpu id %d is out of range (0 to %d)" : "a second gpu with id %d (of 0 to %d)",
+          gpu->id >= r->head.ranks ? "gpu id %d is out of range (0 to %d)" : "gpu id %d occurs twice (ids are 0 to %d)",
           gpu->id, r->head.ranks - 1);
     }
     r->gpu_of[gpu->id] = (int32_t)i;
@@ -174,8 +174,8 @@ static polyccl_result index_tbs(xml_reader *r, const pccl_xml_gpu *gpu) {
     const pccl_xml_tb *tb = &r->xml->tb.data[t];
     if (tb->id >= gpu->tbs || by_id[tb->id] >= 0) {
       return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line),
-                          tb->id >= gpu->tbs ? "thread block id %d: ids must be 0 to %d without a gap"
-                                             : "a second thread block with id %d (of 0 to %d)",
+                          tb->id >= gpu->tbs ? "thread block id %d is out of range (ids are 0 to %d)"
+                                             : "thread block id %d occurs twice (ids are 0 to %d)",
                           tb->id, gpu->tbs - 1);
     }
     by_id[tb->id] = t;

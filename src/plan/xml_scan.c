@@ -241,7 +241,7 @@ static polyccl_result scan_step(scanner *s, const element *e) {
   int32_t number = tb->steps;
   PCCL_TRY(read_int_attribute(e, "s", "step", 0, INT32_MAX, &number));
   if (number != tb->steps) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "step %d stands where step %d is due", number, tb->steps);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "found step %d, expected step %d", number, tb->steps);
   }
   PCCL_TRY(scan_type(e, &step.op));
   const pccl_op_traits *uses = &pccl_ops[step.op];
@@ -263,7 +263,8 @@ static polyccl_result scan_step(scanner *s, const element *e) {
                         step.dep_tb, step.dep_step);
   }
   if ((uses->sends && tb->send < 0) || (uses->receives && tb->recv < 0)) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "type \"%s\" in a thread block without a %s peer", uses->xml,
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at,
+                        "type \"%s\" needs a %s peer, which the thread block does not have", uses->xml,
                         uses->sends && tb->send < 0 ? "send" : "recv");
   }
   tb->steps++;
@@ -346,7 +347,7 @@ static void XMLCALL on_text(void *data, const XML_Char *text, int length) {
   for (int i = 0; i < length && s->result == POLYCCL_SUCCESS; i++) {
     if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0') {
       polyccl_location at = {s->xml->file, current_line(s)};
-      stop_parser(s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "text between the elements"));
+      stop_parser(s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "there is text between the elements"));
     }
   }
 }

@@ -129,14 +129,14 @@ static const char fewer[] = "compile with fewer instances or channels, or keep t
 
 static polyccl_result fail_rank_over(const place *at, const char *what, int64_t value, int32_t max,
                                      const char *remedy) {
-  return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d: %s: %lld; %s takes at most %d: %s", at->rank, what, (long long)value,
-                   at->target->name, max, remedy);
+  return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d has %lld %s; %s takes at most %d: %s", at->rank, (long long)value,
+                   what, at->target->name, max, remedy);
 }
 
 static polyccl_result fail_step_over(const place *at, const polyccl_step *step, const char *what, int64_t value,
                                      int32_t max, const char *remedy) {
   return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_step_location(at->plan, step),
-                      "rank %d thread block %d: %s: %lld; %s takes at most %d: %s", at->rank, at->tb, what,
+                      "rank %d thread block %d %s %lld; %s takes at most %d: %s", at->rank, at->tb, what,
                       (long long)value, at->target->name, max, remedy);
 }
 
@@ -189,8 +189,7 @@ static polyccl_result check_wait_targets(const place *at, const polyccl_thread_b
   for (int32_t i = 0; i < step->waits; i++) {
     polyccl_wait wait = at->plan->wait[step->wait + i];
     if (wait.tb >= at->target->awaited_tb) {
-      return fail_step_over(at, step, "number of the thread block waited for", wait.tb, at->target->awaited_tb - 1,
-                            fewer);
+      return fail_step_over(at, step, "waits for thread block", wait.tb, at->target->awaited_tb - 1, fewer);
     }
   }
   return POLYCCL_SUCCESS;
@@ -202,14 +201,14 @@ static polyccl_result check_step_limits(const place *at, const polyccl_thread_bl
   PCCL_TRY(check_wait_targets(at, tb, s));
   *elements += pccl_xml_elements(at->plan, tb, s);
   if (step->count > target->count) {
-    return fail_step_over(at, step, "chunks in a step", step->count, target->count,
+    return fail_step_over(at, step, "has a step with a count of", step->count, target->count,
                           "split the reference, or compile with fewer instances");
   }
   int32_t channel = step->recv >= 0   ? at->plan->connection[step->recv].channel
                     : step->send >= 0 ? at->plan->connection[step->send].channel
                                       : 0;
   if (channel >= target->channels) {
-    return fail_step_over(at, step, "channel", channel, target->channels - 1, fewer);
+    return fail_step_over(at, step, "uses channel", channel, target->channels - 1, fewer);
   }
   return POLYCCL_SUCCESS;
 }
@@ -221,11 +220,12 @@ static polyccl_result check_tb_limits(const place *at, const polyccl_thread_bloc
     PCCL_TRY(check_step_limits(at, tb, s, &steps));
   }
   if (steps > at->target->steps) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "rank %d thread block %d: steps, counting one per wait%s: %lld; %s takes at most %d: compile with "
-                     "more channels, or keep the plan format",
-                     at->rank, at->tb, at->target->splits_fused ? " and each part of a fused step" : "",
-                     (long long)steps, at->target->name, at->target->steps);
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "rank %d thread block %d has %lld steps, counting one per wait%s; %s takes at most %d: compile with "
+        "more channels, or keep the plan format",
+        at->rank, at->tb, (long long)steps, at->target->splits_fused ? " and each part of a fused step" : "",
+        at->target->name, at->target->steps);
   }
   *elements += 1 + steps;
   return POLYCCL_SUCCESS;
@@ -286,7 +286,7 @@ polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const p
   if ((target->collectives >> plan->collective & 1) == 0) {
     bool elsewhere = (pccl_xml_target_of(POLYCCL_FORMAT_XML_RCCL)->collectives >> plan->collective & 1) != 0;
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
-                     "%s has no %s: no call of it would use this plan: %skeep the plan format", target->name,
+                     "%s has no %s, so none of its calls would use this plan: %skeep the plan format", target->name,
                      collective, elsewhere ? "write it for RCCL, which has, or " : "");
   }
   if (plan->order != POLYCCL_BATCH_MAJOR) {
@@ -296,16 +296,17 @@ polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const p
                      target->name);
   }
   if (plan->collective == POLYCCL_CUSTOM && plan->chunks_out != 0 && plan->chunks_out != plan->chunks) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
-                     "input has %d chunks and output %d; %s wants as many of both: keep the plan format", plan->chunks,
-                     plan->chunks_out, target->name);
+    return pccl_fail(
+        POLYCCL_ERROR_UNSUPPORTED,
+        "the input has %d chunks and the output %d; %s needs the same number for both: keep the plan format",
+        plan->chunks, plan->chunks_out, target->name);
   }
   if (plan->ranks > target->ranks) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "ranks: %d; %s takes at most %d: keep the plan format", plan->ranks,
-                     target->name, target->ranks);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan has %d ranks; %s takes at most %d: keep the plan format",
+                     plan->ranks, target->name, target->ranks);
   }
   if (plan->name != NULL && strlen(plan->name) > (size_t)target->name_bytes) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "bytes in the plan's name: %zu; %s takes at most %d: give it a shorter name",
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan's name has %zu bytes; %s takes at most %d: give it a shorter name",
                      strlen(plan->name), target->name, target->name_bytes);
   }
   return POLYCCL_SUCCESS;
@@ -318,7 +319,7 @@ static polyccl_result check_depth_limit(const pccl_xml_target *target, const pol
   }
   if (needed > depth) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "FIFO depth that the plan needs: %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
+                     "the plan needs a FIFO depth of %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
                      "send less before receiving",
                      needed, target->name, depth, polyccl_protocol_name(plan->protocol), target->depth[POLYCCL_LL]);
   }

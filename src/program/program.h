@@ -96,6 +96,9 @@ struct polyccl_program {
 
 polyccl_location pccl_program_location(const polyccl_program *program, int32_t location);
 
+/* The index of the place in the program's locations, added if it is new; -1: no memory. */
+int32_t pccl_program_intern_location(polyccl_program *program, polyccl_location at);
+
 /* "rank 3 output[2]" or "rank 3 tmp[1..4]" into text (bytes at least 128); returns text. */
 const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes);
 

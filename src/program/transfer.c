@@ -26,7 +26,7 @@ polyccl_result polyccl_program_transfer(polyccl_program *program, int src, int d
     return fail_transfer_range(at, "rank", src < 0 || src >= ranks ? src : dst, ranks);
   }
   if (src == dst) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: rank %d to itself", src);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: rank %d cannot send to itself", src);
   }
   if (chunk < 0 || chunk >= chunks) {
     return fail_transfer_range(at, "chunk", chunk, chunks);

@@ -9,43 +9,68 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/size.h"
 #include "builtin_programs.h"
 #include "language/text.h"
 
-/* What is best where, on one machine; the first that fits. Bytes of the larger buffer; most_bytes 0: no limit.
- * All-pairs programs have a connection between every two ranks, so large communicators take rings. */
+/* What a row's limit is compared with, for a call whose larger buffer has B bytes on n ranks. */
+typedef enum builtin_measure {
+  NO_LIMIT,
+  WHOLE,   /* B: the messages of programs that send whole buffers */
+  PART,    /* B / n: the messages of programs that send one rank's part */
+  RECEIVED /* B (n - 1): what a rank receives if every other sends it a whole buffer */
+} builtin_measure;
+
 typedef struct builtin_row {
   polyccl_collective collective;
   const char *program;
   polyccl_protocol protocol;
-  uint64_t most_bytes;
-  int most_ranks;
+  builtin_measure measure;
+  uint64_t max_bytes;
+  int max_ranks;
 } builtin_row;
 
-enum { SMALL = 1024, MEDIUM = 8192, LINES = 4096, FEW = 4, SOME = 32, ANY = POLYCCL_MAX_LOCAL_RANKS };
+/* Where one program takes over from another. docs/executor.md, Built-in plans, has the measurements. */
+enum {
+  /* A message that fits the first 64-byte cache line of an LL128 line (kernel/lines.h): LL128 is quicker than Simple up
+   * to it, and slower or equal from 64 bytes on. bench/builtin/crossover.sh, 2 ranks on 2 cores of a Xeon with AVX-512.
+   */
+  LINE = 56,
+  /* AllReduce in one step, as long as a rank receives no more than this: the same command and machine. */
+  ONE_STEP = 8192,
+  /* A tree has fewer hops than a chain, which gains only if it can cut the buffer into micro-batches. */
+  UNCUT = PCCL_TILE_MIN,
+  /* All-pairs programs were quicker than rings with as many ranks as were tried. With more, their connections of 1 MiB
+   * each exceed a rank's POLYCCL_BUFFER of 64 MiB and become smaller. */
+  PAIRS = 64,
+  ANY = POLYCCL_MAX_LOCAL_RANKS
+};
 
+/* The first row that fits is taken. */
 static const builtin_row rows[] = {
-    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_LL128, SMALL, SOME},
-    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, MEDIUM, FEW},
-    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, LINES, SOME},
-    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, 0, SOME},
-    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, LINES, SOME},
-    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, 0, SOME},
-    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, LINES, SOME},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, 0, SOME},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, LINES, SOME},
-    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, LINES, ANY},
-    {POLYCCL_BROADCAST, "broadcast_chain", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_LL128, LINES, ANY},
-    {POLYCCL_REDUCE, "reduce_chain", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_GATHER, "gather", POLYCCL_LL128, LINES, ANY},
-    {POLYCCL_GATHER, "gather", POLYCCL_SIMPLE, 0, ANY},
-    {POLYCCL_SCATTER, "scatter", POLYCCL_LL128, LINES, ANY},
-    {POLYCCL_SCATTER, "scatter", POLYCCL_SIMPLE, 0, ANY},
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_LL128, WHOLE, LINE, PAIRS},
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, RECEIVED, ONE_STEP, PAIRS},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
+    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
+    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, PART, LINE, PAIRS},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
+    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY},
+    {POLYCCL_BROADCAST, "broadcast_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
+    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY},
+    {POLYCCL_REDUCE, "reduce_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_GATHER, "gather", POLYCCL_LL128, PART, LINE, ANY},
+    {POLYCCL_GATHER, "gather", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_LL128, PART, LINE, ANY},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -123,15 +148,25 @@ static polyccl_result find(polyccl_comm *comm, int row, int root, bool inplace, 
   return load(comm, row, root, inplace, entry);
 }
 
+static bool row_fits(const builtin_row *row, const pccl_builtin_call *call, int ranks) {
+  if (row->collective != call->collective || ranks > row->max_ranks) {
+    return false;
+  }
+  switch (row->measure) {
+    case WHOLE: return call->bytes <= row->max_bytes;
+    case PART: return call->bytes <= row->max_bytes * (uint64_t)ranks;
+    case RECEIVED: return ranks == 1 || call->bytes <= row->max_bytes / (uint64_t)(ranks - 1);
+    default: return true;
+  }
+}
+
 polyccl_result pccl_builtin_plan(polyccl_comm *comm, const pccl_builtin_call *call, const pccl_loaded **loaded) {
   *loaded = NULL;
   if (strcmp(pccl_option("POLYCCL_BUILTIN"), "0") == 0) {
     return POLYCCL_SUCCESS;
   }
   for (int row = 0; row < ROWS && *loaded == NULL; row++) {
-    const builtin_row *r = &rows[row];
-    if (r->collective == call->collective && comm->ranks <= r->most_ranks &&
-        (r->most_bytes == 0 || call->bytes <= r->most_bytes)) {
+    if (row_fits(&rows[row], call, comm->ranks)) {
       builtin_entry *entry = NULL;
       PCCL_TRY(find(comm, row, call->root, call->inplace, &entry));
       *loaded = entry->plan;

@@ -4,7 +4,7 @@ custom { ranks = 3, chunks = 2, post = function(rank, c) if c == 0 then return {
 for r = 0, 2 do chunk((r + 1) % 3, input, 1):copy(r, output, 0) end
 
 --- case: and an error where it does not hold
--- expect error: custom: rank 1 output[0]: has 1x rank 0 chunk 0, lacks rank 2 chunk 0; copied at custom.lua:9
+-- expect error: custom: rank 1 output[0]: has rank 0 chunk 0, lacks rank 2 chunk 0; copied at custom.lua:9
 custom { ranks = 3, post = function(rank, c) return { { (rank + 1) % 3, 0 } } end }
 for r = 0, 2 do chunk(r == 0 and 1 or 0, input, 0):copy(r, output, 0) end
 

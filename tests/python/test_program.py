@@ -161,7 +161,7 @@ class Building(Fails):
             made.chunk(1, "input").copy(2, "output")
             return made
         self.assertEqual(program((1, 0)).check().remote, 1)
-        self.fails("rank 2 output[0]: has 1x rank 1 chunk 0, lacks rank 0 chunk 0", program((0, 0)).check)
+        self.fails("rank 2 output[0]: has rank 1 chunk 0, lacks rank 0 chunk 0", program((0, 0)).check)
         self.fails("rank 2 input[0] holds nothing yet", program((1, 0)).chunk, 2, "input")
 
 

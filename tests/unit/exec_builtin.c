@@ -96,7 +96,7 @@ static polyccl_result one(polyccl_comm *comm, const shape *s, size_t count, int 
 
 static polyccl_result all(polyccl_comm *comm, void *argument) {
   (void)argument;
-  static const size_t counts[] = {1, 3, 200, 700, 2048, 5000};
+  static const size_t counts[] = {1, 14, 15, 700, 2048, 4097}; /* 56, 60, 8192 and more than 16384 bytes */
   int ranks = polyccl_comm_count(comm);
   size_t room = (5000 * (size_t)ranks + 1) * sizeof(int32_t);
   int32_t *a = malloc(room), *b = malloc(room);
@@ -128,7 +128,27 @@ static void collectives_work_without_plans(void **state) {
   }
 }
 
+static polyccl_result call_without_roots(polyccl_comm *comm, void *argument) {
+  (void)argument;
+  static int32_t buffers[2][65][4 * 65 + 1];
+  int32_t *a = buffers[0][polyccl_comm_user_rank(comm)], *b = buffers[1][polyccl_comm_user_rank(comm)];
+  polyccl_result result = POLYCCL_SUCCESS;
+  for (int s = 0; s < SHAPES && result == POLYCCL_SUCCESS; s++) {
+    result = shapes[s].rooted ? POLYCCL_SUCCESS : one(comm, &shapes[s], 3, 0, false, a, b);
+  }
+  return result;
+}
+
+/* More ranks than all-pairs programs are used for. */
+static void many_ranks_work_without_plans(void **state) {
+  (void)state;
+  if (pccl_launch_threads(65, call_without_roots, NULL) != POLYCCL_SUCCESS) {
+    fail_msg("%s", polyccl_last_error());
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(collectives_work_without_plans)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(collectives_work_without_plans),
+                                     cmocka_unit_test(many_ranks_work_without_plans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

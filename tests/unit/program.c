@@ -184,7 +184,7 @@ static void custom_conditions_are_checked(void **state) {
   copy(p, take(p, 0, POLYCCL_INPUT, 0), 2, POLYCCL_OUTPUT, 0, 4);
   assert_int_equal(polyccl_program_check(p, NULL), POLYCCL_ERROR_INVALID);
   assert_string_equal(polyccl_last_error(),
-                      "custom: rank 2 output[0]: has 1x rank 0 chunk 0, lacks rank 1 chunk 0; copied at t.lua:4");
+                      "custom: rank 2 output[0]: has rank 0 chunk 0, lacks rank 1 chunk 0; copied at t.lua:4");
   polyccl_program_destroy(p);
 }
 
