@@ -61,7 +61,7 @@ static polyccl_result fail_chunk_missing(const builder *b, const pccl_hop *hop, 
 }
 
 /* Finds the rank that wants a chunk of AllToAll, gather or scatter, and the place in its output. */
-static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank, int32_t *index) {
+static void find_destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank, int32_t *index) {
   switch (s->collective) {
     case POLYCCL_GATHER:
       *rank = s->root;
@@ -93,7 +93,7 @@ static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
   PCCL_TRY(
       polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, pccl_hop_place(b->schedule, hop), &ref));
   int32_t end, to;
-  destination(b->schedule, hop, &end, &to);
+  find_destination(b->schedule, hop, &end, &to);
   if (end == hop->dst) {
     return polyccl_program_copy(b->program, &ref, hop->dst, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS,
                                 pccl_hop_place(b->schedule, hop), &ref);

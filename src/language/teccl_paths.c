@@ -83,7 +83,7 @@ static polyccl_result add_path(pccl_teccl_reader *r, const path *p, const pccl_d
 }
 
 /* Distributes r->pieces over the paths by the method of largest remainders. */
-static void apportion(const pccl_teccl_reader *r, path *paths, size_t count) {
+static void distribute_pieces(const pccl_teccl_reader *r, path *paths, size_t count) {
   int32_t left = r->pieces;
   for (size_t i = 0; i < count; i++) {
     paths[i].share = (int32_t)(paths[i].volume * r->pieces + 1e-3);
@@ -160,7 +160,7 @@ static polyccl_result each_demand(pccl_teccl_reader *r, json_t *object, bool add
       }
     } else if (result == POLYCCL_SUCCESS) {
       int32_t chunk = pccl_teccl_rank(r, d.at) * s->chunks + d.chunk / s->ranks * r->pieces;
-      apportion(r, paths.data, paths.len);
+      distribute_pieces(r, paths.data, paths.len);
       for (size_t i = 0; i < paths.len && result == POLYCCL_SUCCESS; i++) {
         result = paths.data[i].share > 0 ? add_path(r, &paths.data[i], &d, chunk) : POLYCCL_SUCCESS;
         chunk += paths.data[i].share;

@@ -41,8 +41,8 @@ static void compile(const polyccl_program *program) {
     return;
   }
   const polyccl_program_config *config = polyccl_program_get_config(program);
-  enum { MOST = 200 };
-  if (summary.operations > MOST || config->ranks > MOST || config->chunks > MOST || config->instances > 8) {
+  enum { MAX = 200 };
+  if (summary.operations > MAX || config->ranks > MAX || config->chunks > MAX || config->instances > 8) {
     return; /* right, but too slow to compile many times a second */
   }
   polyccl_plan *plan = NULL;

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_OPERATIONS = 2000 }; /* checked and compiled: a fuzzer lives by speed */
+enum { MAX_OPERATIONS = 2000 }; /* checked and compiled, so that the fuzzer stays fast */
 
 /* TE-CCL's JSON and ForestColl's XML: what the check passes must compile to a plan that the verifier passes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   const polyccl_program_config *config = polyccl_program_get_config(program);
-  bool small = (int64_t)config->ranks * config->ranks * config->chunks <= MOST_OPERATIONS;
+  bool small = (int64_t)config->ranks * config->ranks * config->chunks <= MAX_OPERATIONS;
   if (small && polyccl_program_check(program, &summary) == POLYCCL_SUCCESS) {
     if (polyccl_compile(program, NULL, &plan) != POLYCCL_SUCCESS) {
       abort();

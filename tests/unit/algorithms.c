@@ -19,7 +19,7 @@ typedef struct question {
   size_t count;
 } question;
 
-static void ask(question *q, const char *name, int value) {
+static void add_param(question *q, const char *name, int value) {
   snprintf(q->texts[q->count], sizeof q->texts[0], "%d", value);
   q->params[q->count] = (polyccl_param){name, q->texts[q->count]};
   q->count++;
@@ -54,7 +54,7 @@ static kinds kinds_of(const char *path) {
 }
 
 /* Loads and checks; the program's number of ranks must be as asked. */
-static void check(const char *path, const question *q, int ranks) {
+static void check_program(const char *path, const question *q, int ranks) {
   polyccl_program *program = NULL;
   polyccl_program_summary summary;
   polyccl_result result = polyccl_program_load(path, q->params, q->count, &program);
@@ -75,18 +75,18 @@ static void check_all(const char *path) {
     for (int m = 1; m <= (has.ranks ? 1 : 5); m++) {
       for (int root = 0; root < (has.root ? n : 1); root++) {
         question q = {.count = 0};
-        ask(&q, has.ranks ? "ranks" : "gpus", n);
+        add_param(&q, has.ranks ? "ranks" : "gpus", n);
         if (!has.ranks) {
-          ask(&q, "nodes", m);
+          add_param(&q, "nodes", m);
         }
         if (has.root) {
-          ask(&q, "root", root);
+          add_param(&q, "root", root);
         }
-        ask(&q, "instances", 1 + n % 3);
-        check(path, &q, n * m);
+        add_param(&q, "instances", 1 + n % 3);
+        check_program(path, &q, n * m);
         if (has.inplace) {
-          ask(&q, "inplace", 1);
-          check(path, &q, n * m);
+          add_param(&q, "inplace", 1);
+          check_program(path, &q, n * m);
         }
       }
     }

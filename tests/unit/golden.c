@@ -15,18 +15,18 @@
 
 #include "base/file.h"
 
-enum { MOST_PARAMS = 8 };
+enum { MAX_PARAMS = 8 };
 
 /* The plan of "PROGRAM name=value ..." as text; the caller frees it. */
-static char *compile(char *line, size_t *length) {
-  polyccl_param params[MOST_PARAMS];
+static char *compile_line(char *line, size_t *length) {
+  polyccl_param params[MAX_PARAMS];
   size_t count = 0;
   char *rest = NULL;
   const char *path = strtok_r(line, " ", &rest);
   for (char *word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
     char *equals = strchr(word, '=');
     assert_non_null(equals);
-    assert_true(count < MOST_PARAMS);
+    assert_true(count < MAX_PARAMS);
     *equals = '\0';
     params[count++] = (polyccl_param){word, equals + 1};
   }
@@ -46,7 +46,7 @@ static char *compile(char *line, size_t *length) {
   return text;
 }
 
-static void update(const char *path, const char *text, size_t length) {
+static void update_plan(const char *path, const char *text, size_t length) {
   FILE *to = fopen(path, "w");
   assert_non_null(to);
   assert_int_equal(fwrite(text, 1, length, to), length);
@@ -54,7 +54,7 @@ static void update(const char *path, const char *text, size_t length) {
 }
 
 /* True when equal; else says which line differs first. */
-static bool compare(const char *path, const char *text, size_t length) {
+static bool compare_plan(const char *path, const char *text, size_t length) {
   char *golden = NULL;
   size_t golden_length = 0;
   if (pccl_read_file(path, 1 << 24, &golden, &golden_length) != POLYCCL_SUCCESS) {
@@ -92,11 +92,11 @@ static void plans_are_as_they_were(void **state) {
     assert_non_null(space);
     snprintf(path, sizeof path, "tests/golden/%.*s.plan", (int)(space - line), line);
     size_t length = 0;
-    char *text = compile(space + 1, &length);
+    char *text = compile_line(space + 1, &length);
     if (getenv("POLYCCL_UPDATE_GOLDEN") != NULL) {
-      update(path, text, length);
+      update_plan(path, text, length);
     }
-    differ += !compare(path, text, length);
+    differ += !compare_plan(path, text, length);
     free(text);
     plans++;
   }

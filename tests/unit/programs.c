@@ -27,12 +27,12 @@
 
 #define FOLDER POLYCCL_SOURCE_DIR "/tests/programs"
 
-enum { MOST_PARAMS = 8, MOST_EXPECTS = 8, LINE_BYTES = 512 };
+enum { MAX_PARAMS = 8, MAX_EXPECTS = 8, LINE_BYTES = 512 };
 
 typedef struct test_case {
   char name[LINE_BYTES];
-  char params[MOST_PARAMS][LINE_BYTES], env[MOST_PARAMS][LINE_BYTES];
-  char expects[MOST_EXPECTS][LINE_BYTES], error[LINE_BYTES];
+  char params[MAX_PARAMS][LINE_BYTES], env[MAX_PARAMS][LINE_BYTES];
+  char expects[MAX_EXPECTS][LINE_BYTES], error[LINE_BYTES];
   int param_count, env_count, expect_count;
 } test_case;
 
@@ -50,7 +50,7 @@ static void report(const char *format, ...) {
 }
 
 /* The text after `key` in a line that starts with it. */
-static bool take(const char *line, size_t length, const char *key, char *out) {
+static bool read_value(const char *line, size_t length, const char *key, char *out) {
   size_t skip = strlen(key);
   if (length < skip || strncmp(line, key, skip) != 0) {
     return false;
@@ -64,18 +64,18 @@ static bool take(const char *line, size_t length, const char *key, char *out) {
 
 static void read_line(test_case *test, const char *line, size_t length) {
   char text[LINE_BYTES];
-  if (take(line, length, "-- param:", text)) {
-    assert_true(test->param_count < MOST_PARAMS);
+  if (read_value(line, length, "-- param:", text)) {
+    assert_true(test->param_count < MAX_PARAMS);
     strcpy(test->params[test->param_count++], text);
-  } else if (take(line, length, "-- env:", text)) {
-    assert_true(test->env_count < MOST_PARAMS);
+  } else if (read_value(line, length, "-- env:", text)) {
+    assert_true(test->env_count < MAX_PARAMS);
     strcpy(test->env[test->env_count++], text);
-  } else if (take(line, length, "-- expect:", text)) {
-    assert_true(test->expect_count < MOST_EXPECTS);
+  } else if (read_value(line, length, "-- expect:", text)) {
+    assert_true(test->expect_count < MAX_EXPECTS);
     strcpy(test->expects[test->expect_count++], text);
-  } else if (take(line, length, "-- expect error:", text)) {
+  } else if (read_value(line, length, "-- expect error:", text)) {
     strcpy(test->error, text);
-  } else if (take(line, length, "--- case:", text)) {
+  } else if (read_value(line, length, "--- case:", text)) {
     strcpy(test->name, text);
   } else if (length > 9 && strncmp(line, "-- expect", 9) == 0) {
     report("unknown expectation: %.*s", (int)length, line);
@@ -128,8 +128,8 @@ static void compare_error(const char *file, const test_case *test) {
 }
 
 static void run_case(const char *file, const test_case *test, const char *text, size_t length) {
-  polyccl_param params[MOST_PARAMS];
-  char texts[MOST_PARAMS][LINE_BYTES];
+  polyccl_param params[MAX_PARAMS];
+  char texts[MAX_PARAMS][LINE_BYTES];
   for (int i = 0; i < test->param_count; i++) {
     strcpy(texts[i], test->params[i]);
     char *equals = strchr(texts[i], '=');
@@ -212,7 +212,7 @@ static int run_file(const char *file) {
 }
 
 /* Every ```lua block of a page is a program; comments before it, <!-- expect: ... -->, say what is expected. */
-static void run_examples(const char *page, int least) {
+static void run_examples(const char *page, int min) {
   char path[sizeof POLYCCL_SOURCE_DIR + 128], *text = NULL;
   size_t length = 0, start = 0;
   snprintf(path, sizeof path, "%s/docs/%s", POLYCCL_SOURCE_DIR, page);
@@ -238,7 +238,7 @@ static void run_examples(const char *page, int least) {
   }
   free(text);
   print_message("%d examples\n", examples);
-  assert_true(examples >= least);
+  assert_true(examples >= min);
   assert_int_equal(failures, 0);
 }
 

@@ -18,7 +18,7 @@
 #define FOLDER POLYCCL_SOURCE_DIR "/tests/synth"
 
 /* The text after "expect" up to the comment's or the JSON string's end. */
-static void expectation(const char *path, char *expected, size_t size) {
+static void read_expectation(const char *path, char *expected, size_t size) {
   char *text;
   size_t length;
   assert_int_equal(pccl_read_file(path, 1 << 20, &text, &length), POLYCCL_SUCCESS);
@@ -69,7 +69,7 @@ static void check_program(const char *path, const char *collective, const char *
 
 static void check_good(const char *path) {
   char expected[256], found[256];
-  expectation(path, expected, sizeof expected);
+  read_expectation(path, expected, sizeof expected);
   check_program(path, NULL, "1", found, sizeof found);
   assert_string_equal(found, expected);
   check_program(path, NULL, "3", found, sizeof found);
@@ -87,7 +87,7 @@ static void check_good(const char *path) {
 static void check_bad(const char *path) {
   char expected[512], message[1024];
   polyccl_program *program = NULL;
-  expectation(path, expected, sizeof expected);
+  read_expectation(path, expected, sizeof expected);
   snprintf(message, sizeof message, "%s:%s", path, expected);
   polyccl_result result = polyccl_program_load(path, NULL, 0, &program);
   if (result != POLYCCL_ERROR_INVALID && result != POLYCCL_ERROR_LIMIT) {
@@ -99,7 +99,7 @@ static void check_bad(const char *path) {
   assert_null(program);
 }
 
-static void walk(const char *folder, void (*check)(const char *path)) {
+static void check_folder(const char *folder, void (*check)(const char *path)) {
   struct dirent **entry;
   int count = scandir(folder, &entry, NULL, alphasort), seen = 0;
   assert_true(count >= 0);
@@ -116,14 +116,14 @@ static void walk(const char *folder, void (*check)(const char *path)) {
   assert_true(seen > 0);
 }
 
-static void good(void **state) {
+static void good_files_become_programs(void **state) {
   (void)state;
-  walk(FOLDER, check_good);
+  check_folder(FOLDER, check_good);
 }
 
-static void bad(void **state) {
+static void bad_files_are_refused(void **state) {
   (void)state;
-  walk(FOLDER "/bad", check_bad);
+  check_folder(FOLDER "/bad", check_bad);
 }
 
 static void expect_error(const char *file, const polyccl_param *params, size_t count, const char *message) {
@@ -136,7 +136,7 @@ static void expect_error(const char *file, const polyccl_param *params, size_t c
   }
 }
 
-static void parameters(void **state) {
+static void parameters_are_checked(void **state) {
   (void)state;
   expect_error("tree_alone.xml", &(polyccl_param){"collective", "allreduce"}, 1,
                "a schedule for broadcast cannot be made into allreduce");
@@ -159,7 +159,7 @@ static void parameters(void **state) {
 }
 
 /* More pieces than needed are as right. */
-static void pieces(void **state) {
+static void pieces_can_be_chosen(void **state) {
   (void)state;
   polyccl_param params[] = {{"pieces", "7"}};
   polyccl_program *program;
@@ -193,10 +193,8 @@ static void products_past_an_int(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good),
-      cmocka_unit_test(bad),
-      cmocka_unit_test(parameters),
-      cmocka_unit_test(pieces),
+      cmocka_unit_test(good_files_become_programs), cmocka_unit_test(bad_files_are_refused),
+      cmocka_unit_test(parameters_are_checked),     cmocka_unit_test(pieces_can_be_chosen),
       cmocka_unit_test(products_past_an_int),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
