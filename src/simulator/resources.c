@@ -127,7 +127,7 @@ static void count_user(link_users *link, int32_t tb, uint64_t connection) {
   link->last_tb = tb;
 }
 
-/* Adds what block `tb` can want of a link: over its connections, the most of one. */
+/* Adds the rate that block `tb` can want of a link: the maximum over its connections. */
 static void add_wish(const sim *s, link_users *link, int32_t tb, double cap) {
   const sim_tb *user = &s->tb[tb];
   if (link->last_rank != user->rank) {

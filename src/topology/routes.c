@@ -153,7 +153,7 @@ static polyccl_result walk_to(walker *w, int32_t at, int32_t target) {
 /* ---- between machines ---- */
 
 typedef struct crossing {
-  int32_t exit, entry; /* links; entry -1: `exit` leads straight into the destination's machine */
+  int32_t exit, entry; /* links; entry -1: `exit` leads directly into the destination's machine */
 } crossing;
 
 static uint64_t add_distances(uint64_t a, uint64_t b) {
@@ -180,7 +180,7 @@ static uint64_t entry_cost(const polyccl_topology *t, int32_t entry, int32_t dst
                        : add_distances(table[t->routes->pos[border]], own + t->routes->cost[entry]);
 }
 
-/* The whole way by exit and entry. */
+/* The cost of the whole route by exit and entry. */
 static uint64_t crossing_cost(const polyccl_topology *t, int32_t src, int32_t dst, crossing c, bool *ok) {
   uint64_t out = exit_cost(t, src, c.exit, ok);
   int32_t a = t->link[c.exit].to;
