@@ -1,4 +1,4 @@
--- All-pairs AllGather: every rank sends its block straight to all others, one hop. The choice for small sizes.
+-- All-pairs AllGather: every rank sends its block directly to all others, in one hop. Best for small sizes.
 
 local routines = require "polyccl.routines"
 

@@ -1,4 +1,4 @@
--- Ring AllGather: every rank's block travels once round the ring, n - 1 hops.
+-- Ring AllGather: every rank's block travels round the ring once, in n - 1 hops.
 --
 -- In place a rank's input is its own block of the output, so there is nothing to copy at the start.
 

@@ -1,7 +1,7 @@
--- All-pairs AllReduce: two hops whatever the number of ranks, and every rank sums only its share of the data. The
--- choice for middle sizes, where hops cost more than the links' limits.
+-- All-pairs AllReduce: two hops for any number of ranks, and every rank sums only its share of the data. Best for
+-- medium sizes, where the number of hops matters more than the bandwidth of the links.
 --
--- Rank r owns chunk r: it takes that chunk from all others and sums it, then hands the sum to all others.
+-- Rank r owns chunk r: it receives that chunk from all others and sums it, then sends the sum to all others.
 
 local n = param("ranks", 8, "number of ranks")
 
@@ -13,7 +13,7 @@ allreduce {
   protocol = param("protocol", "Simple", "Simple, LL or LL128"),
 }
 
--- Paired, an exchange takes one thread block, not one for each direction. A rank numbers its partners by distance.
+-- With hints, both directions of an exchange share one thread block. A rank numbers its partners by distance.
 local paired = param("paired", false, "one thread block per partner")
 local function hints(from, to)
   return paired and { sendtb = (to - from) % n - 1, recvtb = (from - to) % n - 1 } or nil

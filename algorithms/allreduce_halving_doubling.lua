@@ -1,9 +1,9 @@
--- Recursive halving and doubling: an AllReduce that moves as little as a ring, in 2 log2 n hops. The choice for
--- middle sizes on many ranks.
+-- Recursive halving and doubling: an AllReduce that moves as little data as a ring, in 2 log2 n hops. Best for
+-- medium sizes on many ranks.
 --
 -- Halving: partners at distance p/2, p/4, ..., 1 swap halves of what they still hold and add, until each holds the sum
--- of one chunk. Doubling runs the same way back and collects the sums. Of a number of ranks that is no power of two,
--- the surplus ranks add their data to a neighbour's first and get the result from it at the end.
+-- of one chunk. Doubling does the same in reverse and collects the sums. If the number of ranks is not a power of two,
+-- the surplus ranks first add their data to a neighbour's and get the result from it at the end.
 
 local n = param("ranks", 8, "number of ranks")
 
@@ -19,7 +19,7 @@ allreduce {
   protocol = param("protocol", "Simple", "Simple, LL or LL128"),
 }
 
--- Paired, an exchange takes one thread block, not one for each direction: half the blocks, for some bandwidth.
+-- With hints, both directions of an exchange share one thread block: half as many blocks, but less bandwidth.
 local paired = param("paired", false, "one thread block per partner")
 local function hints(round)
   return paired and { sendtb = round, recvtb = round } or nil

@@ -1,4 +1,4 @@
--- Hierarchical AllReduce: most of the work inside the nodes, where links are fast; between nodes only what must cross.
+-- Hierarchical AllReduce: most data moves inside nodes, where links are fast; only what must cross moves between them.
 --
 --   1. in each node, a ring reduce-scatter: GPU g holds the node's sum of its part of the data
 --   2. between the nodes, a ring AllReduce among the GPUs of equal number, each on its part only

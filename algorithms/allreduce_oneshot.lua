@@ -1,8 +1,8 @@
--- One-shot AllReduce: a single hop. Every rank sends all it has to every other, and each sums everything for itself.
--- Moves n times the data of a ring, so it is for the smallest sizes only.
+-- One-shot AllReduce: a single hop. Every rank sends all its data to every other, and each computes the sum for itself.
+-- It moves n times the data of a ring, so it is for the smallest sizes only.
 --
--- What arrives waits in scratch, since a rank may not overwrite its input before it has sent it. All ranks sum in the
--- same order, x0 + x1 + ... (addition may swap its two sides, not regroup them), so all get the same bits.
+-- What arrives waits in scratch, because a rank may not overwrite its input before it has sent it. All ranks sum in the
+-- same order, x0 + x1 + ..., so all get the same bits: swapping two operands does not change a sum, regrouping does.
 
 local n = param("ranks", 4, "number of ranks")
 

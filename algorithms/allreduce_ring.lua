@@ -1,8 +1,8 @@
--- Ring AllReduce: moves the least data a rank can, in 2 (n - 1) hops. The choice for large buffers.
+-- Ring AllReduce: moves the minimum of data for each rank, in 2 (n - 1) hops. Best for large buffers.
 --
--- Every chunk makes two rounds of the ring. In the first, each rank adds its own copy to what arrives and passes the
--- sum on (reduce-scatter); in the second, the finished sum is passed on unchanged (all-gather). Chunk c starts one
--- rank further than chunk c - 1, so that all links are busy all the time.
+-- Every chunk goes round the ring twice. In the first round each rank adds its own copy to what arrives and passes the
+-- sum on (reduce-scatter); in the second round the finished sum is passed on unchanged (all-gather). Chunk c starts one
+-- rank further than chunk c - 1, so that all links are always busy.
 
 local n = param("ranks", 8, "number of ranks")
 local channels = param("channels", 0, "spread the chunks over this many channels (0: the compiler chooses)")

@@ -1,4 +1,4 @@
--- AllToAll, plainly: every rank sends each of its blocks straight to the rank that wants it.
+-- Direct AllToAll: every rank sends each of its blocks directly to the rank that wants it.
 
 local n = param("ranks", 8, "number of ranks")
 local inplace = param("inplace", false, "input and output are one buffer: what arrives waits until all is sent")
@@ -12,7 +12,7 @@ alltoall {
 
 local arrived = inplace and scratch("arrived") or output
 
--- Rank r begins with its neighbour, so that not all send to the same rank at the same time.
+-- Rank r begins with its neighbour, so that the ranks do not all send to the same rank at the same time.
 for r = 0, n - 1 do
   for distance = 1, n do
     local to = (r + distance) % n

@@ -1,8 +1,8 @@
--- Three-step AllToAll: between two nodes a single message, for many nodes.
+-- Three-step AllToAll: a single message between any two nodes. Best for many nodes.
 --
 -- All that node m has for node n is collected on one GPU of m, crosses to one GPU of n as one message, and is spread
--- there. Each GPU of a node talks to other nodes than its neighbours do, so that all of them share the work. An extra
--- hop inside the node buys messages that are `gpus` times larger than the two-step exchange's.
+-- there. The GPUs of a node exchange data with different nodes, so that all of them share the work. An extra hop inside
+-- the node makes messages `gpus` times larger than those of the two-step exchange.
 
 local nodes = param("nodes", 3, "number of nodes")
 local gpus = param("gpus", 4, "GPUs (ranks) in a node")
@@ -17,7 +17,7 @@ local function rank(node, gpu)
   return node * gpus + gpu
 end
 
--- The GPU of node m that talks to node n.
+-- The GPU of node m that exchanges data with node n.
 local function speaker(m, n)
   return rank(m, (n < m and n or n - 1) % gpus)
 end

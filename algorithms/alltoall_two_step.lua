@@ -1,4 +1,4 @@
--- Two-step AllToAll: between nodes one large message instead of many small ones.
+-- Two-step AllToAll: one large message between nodes instead of many small ones.
 --
 -- A GPU has a block for every other GPU. What the GPUs of node m have for GPU g of node n is first collected on GPU g
 -- of node m, over the fast links inside the node, and then crosses to node n as one message.
@@ -24,7 +24,7 @@ end
 for m = 0, nodes - 1 do
   for n = 0, nodes - 1 do
     for g = 0, gpus - 1 do
-      local place = (n < m and n or n - 1) * gpus -- the own node needs none
+      local place = (n < m and n or n - 1) * gpus -- the own node needs no place
       for i = 0, gpus - 1 do
         local block = chunk(rank(m, i), input, rank(n, g))
         if m == n then

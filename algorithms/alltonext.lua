@@ -1,8 +1,8 @@
--- AllToNext: every rank sends its data to the next one, as stages of a pipeline do. A collective that no library has.
+-- AllToNext: every rank sends its data to the next one, as stages of a pipeline do. This is a custom collective.
 --
--- Inside a node that is a plain copy. From the last GPU of a node to the first of the next one all network cards of
--- the node help: the data is cut in as many chunks as there are GPUs, each chunk goes to another GPU, crosses to the
--- GPU of equal number in the next node, and is put together there.
+-- Inside a node that is one copy. Between the last GPU of a node and the first GPU of the next node, the program uses
+-- all network cards: it cuts the data into as many chunks as there are GPUs, sends each chunk through another GPU and
+-- its peer in the next node, and collects the chunks there.
 
 local nodes = param("nodes", 2, "number of nodes")
 local gpus = param("gpus", 4, "GPUs (ranks) in a node")
@@ -13,7 +13,7 @@ custom {
   ranks = ranks,
   chunks = gpus,
   inplace = true,
-  post = function(rank, c) -- what the rank before had; the first rank gets nothing
+  post = function(rank, c) -- the data of the rank before; the first rank gets nothing
     if rank > 0 then
       return { { rank - 1, c } }
     end
@@ -24,7 +24,7 @@ custom {
 
 local leaving, arrived = scratch("leaving"), scratch("arrived")
 
--- From the last rank to the first, so that in place each has sent what it had before it receives.
+-- From the last rank to the first, so that in place each rank sends its data before it receives.
 for r = ranks - 2, 0, -1 do
   if r // gpus == (r + 1) // gpus then
     chunk(r, input, 0, gpus):copy(r + 1, output, 0)

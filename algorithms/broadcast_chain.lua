@@ -1,5 +1,5 @@
--- Chain Broadcast: the root sends to the next rank, that one to the next, and so on. Every link carries the data once,
--- and large buffers stream through all links at the same time.
+-- Chain Broadcast: the root sends to the next rank, which sends to the next one, and so on. Every link carries the data
+-- once, and large buffers stream through all links at the same time.
 
 local n = param("ranks", 8, "number of ranks")
 local root = param("root", 0, "the rank that has the data")

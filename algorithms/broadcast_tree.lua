@@ -1,5 +1,5 @@
--- Tree Broadcast: every rank passes the data on to two more, so the last one has it after log2 n hops. The choice for
--- small buffers.
+-- Tree Broadcast: every rank passes the data on to two more, so the last rank has it after log2 n hops. Best for small
+-- buffers.
 --
 -- Ranks are counted from the root; the children of v are 2v + 1 and 2v + 2.
 

@@ -12,5 +12,5 @@ gather {
 }
 
 for r = 0, n - 1 do
-  chunk(r, input, 0):copy(root, output, r) -- the root's own block lies there already
+  chunk(r, input, 0):copy(root, output, r) -- does nothing for the root's own block, which is there already
 end

@@ -1,4 +1,4 @@
--- Chain Reduce: the sum grows from rank to rank and ends on the root. Large buffers stream through the whole chain.
+-- Chain Reduce: every rank adds its data to the sum and passes it on, up to the root. Large buffers stream through.
 
 local n = param("ranks", 8, "number of ranks")
 local root = param("root", 0, "the rank that gets the sum")

@@ -1,5 +1,5 @@
--- All-pairs ReduceScatter: every rank takes its block straight from all others and sums, one hop. The choice for small
--- sizes.
+-- All-pairs ReduceScatter: every rank receives its block directly from all others and sums it, in one hop. Best for
+-- small sizes.
 
 local routines = require "polyccl.routines"
 

@@ -1,4 +1,4 @@
--- Tree Reduce: sums meet in pairs on their way to the root, log2 n hops. The choice for small buffers.
+-- Tree Reduce: sums are added in pairs on their way to the root, in log2 n hops. Best for small buffers.
 
 local routines = require "polyccl.routines"
 

@@ -12,5 +12,5 @@ scatter {
 }
 
 for r = 0, n - 1 do
-  chunk(root, input, r):copy(r, output, 0) -- the root's own block lies there already
+  chunk(root, input, r):copy(r, output, 0) -- does nothing for the root's own block, which is there already
 end

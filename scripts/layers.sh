@@ -59,4 +59,11 @@ done < <(grep '^| `' <<<"$section" | cut -d'|' -f2 | grep -o '`[a-z_]*`' | tr -d
 for path in $(grep -o '`[a-z_]\+/[a-zA-Z0-9_./]*`' "$map" | tr -d '`' | sort -u); do
   [ -e "$path" ] || [ -e "src/$path" ] || complain "$map names $path, which does not exist"
 done
+
+# Every relative link of the documentation leads to a file.
+for page in README.md CONTRIBUTING.md docs/*.md docs/results/*.md; do
+  for target in $(grep -o '](\([^)#: ]\+\)[)#]' "$page" | sed 's/^](//; s/[)#]$//'); do
+    [ -e "$(dirname "$page")/$target" ] || complain "$page links to $target, which does not exist"
+  done
+done
 exit $bad

@@ -34,8 +34,8 @@ sum=$folder/sum.lua
 refused run-ranks "sum.lua:1: 2000 ranks are more than one machine runs (1024)" run "$sum" -p ranks=2000
 refused xml-ranks "takes at most 1024" compile "$sum" -p ranks=1025 --format xml
 refused xml-collective "has no gather" compile "$folder/gather.lua" --format xml
-refused xml-chunks "chunks in a buffer: 40000" compile "$sum" -p chunks=40000 --format xml
-refused xml-instances "chunks in a buffer: 40000" compile "$sum" -p chunks=100 --instances 400 --format azure
+refused xml-chunks "40000 chunks in a buffer" compile "$sum" -p chunks=40000 --format xml
+refused xml-instances "40000 chunks in a buffer" compile "$sum" -p chunks=100 --instances 400 --format azure
 refused xml-order "task-major" compile "$sum" --policy state --topology switch:4 --format xml
 refused state-ranks "5 ranks are wanted, but the topology" compile "$sum" -p ranks=5 --policy state --topology switch:4
 refused set-ranks "5 ranks are wanted, but the topology" \
@@ -62,7 +62,7 @@ operations() { # NAME TEXT
 any='post = function() return nil end'
 operations moves "custom { ranks = 2, chunks = 1, inplace = true, instances = 1024, $any }
 for i = 0, 9999 do chunk(i % 2, input, 0):copy(1 - i % 2) end"
-refused moves "moves.lua:2: 8193 operations are 8389632 with their 1024 instances" check "$folder/moves.lua"
+refused moves "moves.lua:2: 8193 operations become 8389632 with their 1024 instances" check "$folder/moves.lua"
 operations moved "custom { ranks = 2, chunks = 1 << 20, inplace = true, $any }
 for i = 0, 99 do chunk(i % 2, input, 0, 1 << 20):copy(1 - i % 2) end"
 refused moved "moved.lua:2: 65 operations move 68157440 chunks" check "$folder/moved.lua"
@@ -86,6 +86,6 @@ if [ -z "${POLYCCL_TEST_SANITIZED:-}" ]; then
 fi
 
 # Steps times micro-batches.
-refused executions "more than are simulated" \
+refused executions "more than can be simulated" \
   simulate "$folder/two.lua" --topology switch:2 --size 1m --micro-batches 2000000000
 exit $failed

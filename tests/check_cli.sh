@@ -23,13 +23,13 @@ expect 0 'hops        6' $ring -pranks=4
 expect 0 'identical   yes' $ring
 expect 0 'channels       0            spread the chunks' $ring --params
 expect 0 'ranks          3            number of ranks (default 8)' --params $ring -p ranks=3
-expect 0 'usage: polyccl check PROGRAM [-p name=value ...]' --help
-expect 2 'which program?'
+expect 0 'usage: polyccl check PROGRAM [-p NAME=VALUE ...] [--params]' --help
+expect 2 'a program is missing (see polyccl check --help)'
 expect 2 'nope.lua: cannot read: No such file or directory' nope.lua
 expect 2 'algorithms: cannot read: it is a directory' algorithms
-expect 2 '-p wants name=value' $ring -p
-expect 2 '-p wants name=value' $ring -p ranks
-expect 2 '-p wants name=value' $ring -p =4
+expect 2 '-p expects NAME=VALUE' $ring -p
+expect 2 '-p expects NAME=VALUE' $ring -p ranks
+expect 2 '-p expects NAME=VALUE' $ring -p =4
 expect 2 'no parameter "rank" (known: ranks, channels, instances, protocol)' $ring -p rank=4
 expect 2 'parameter ranks is given twice' $ring -p ranks=4 -p ranks=5
 expect 2 'allreduce_ring.lua:10: ranks = -1 is out of range (1 to 65536)' $ring -p ranks=-1

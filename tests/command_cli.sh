@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What all subcommands share: help, a full disk, closed descriptors, a reader that leaves. usage: command_cli.sh POLYCCL
+# What all subcommands share: help, a full disk, closed descriptors, a reader that closes its pipe. usage: command_cli.sh POLYCCL
 set -uo pipefail
 cd "$(dirname "$0")/.."
 polyccl=$1
@@ -39,15 +39,29 @@ ring=algorithms/allreduce_ring.lua
 plan=$folder/ring.plan
 "$polyccl" compile $ring -p ranks=2 -o "$plan" || exit 1
 
-commands="build calibrate check compare compile export info run simulate topology verify view"
+commands=$("$polyccl" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -gt 10 ] || wrong "polyccl help lists the commands" "$commands"
 for name in $commands; do
   expect 0 "usage: polyccl $name" "$polyccl" "$name" --help
   expect 0 "usage: polyccl $name" "$polyccl" "$name" -h
   expect 0 "usage: polyccl $name" "$polyccl" help "$name"
-  expect 0 "polyccl $name " "$polyccl" help
+  grep -qx ".It Xr polyccl-$name 1" docs/man/polyccl.1 || wrong "docs/man/polyccl.1 has $name" nothing
   expect 2 "polyccl $name: " "$polyccl" "$name" --no-such-option
   cannot_write "$name" --help
 done
+
+# Every option is in the subcommand's help and in its manual page, and the manual page has no other.
+while read -r name option kind; do
+  expect 0 "  $option" "$polyccl" help "$name"
+  case $option in
+    --*) item=".It Fl Fl ${option#--}" ;;
+    *) item=".It Fl ${option#-}" ;;
+  esac
+  grep -q "^$item\( \|\$\)" "docs/man/polyccl-$name.1" || wrong "docs/man/polyccl-$name.1 has $option" "no line $item"
+done < <("$polyccl" help --options)
+documented=$(cat docs/man/polyccl-*.1 | grep '^\.It Fl ' | grep -vc 'Fl h , Fl Fl help')
+options=$("$polyccl" help --options | wc -l)
+[ "$documented" = "$options" ] || wrong "the manual pages have the $options options of polyccl help --options" "$documented"
 expect 2 'unknown command "walk"' "$polyccl" walk
 expect 2 'unknown command "walk"' "$polyccl" help walk
 expect 2 'unknown command "runn" (is it run?)' "$polyccl" runn
@@ -61,12 +75,12 @@ expect 0 'run --iters number' "$polyccl" help --options
 expect 0 'usage: polyccl run' "$polyccl" run "$plan" --size 8 --help
 
 # Values: missing, forgotten, too many, given twice (the last counts); what follows -- is no option.
-expect 2 '--size wants a size from 0 to 1073741824g' "$polyccl" run "$plan" --size
-expect 2 '--trace wants a file, nothing follows it' "$polyccl" run "$plan" --trace --iters 2
-expect 2 '-o wants a file, nothing follows it' "$polyccl" compile $ring -o
-expect 2 '-o wants a file, not ""' "$polyccl" compile $ring -o ''
+expect 2 '--size expects a size from 0 to 1073741824g' "$polyccl" run "$plan" --size
+expect 2 '--trace expects a file, but nothing follows it' "$polyccl" run "$plan" --trace --iters 2
+expect 2 '-o expects a file, but nothing follows it' "$polyccl" compile $ring -o
+expect 2 '-o expects a file, not ""' "$polyccl" compile $ring -o ''
 expect 2 '--threads takes no value, not "1"' "$polyccl" run "$plan" --threads=1
-expect 2 '--iters wants a number of calls from 1 to 1073741824, not "0"' "$polyccl" run "$plan" --iters 2 --iters 0
+expect 2 '--iters expects a number of calls from 1 to 1073741824, not "0"' "$polyccl" run "$plan" --iters 2 --iters 0
 expect 0 '#wrong' "$polyccl" run --iters 5 --iters=1 --size 64m --size 8 -- "$plan"
 expect 2 '--size: cannot read: No such file or directory' "$polyccl" run -- --size
 expect 2 'unexpected argument "two.plan"' "$polyccl" run -- "$plan" two.plan
@@ -91,7 +105,7 @@ rows=$("$polyccl" run "$plan" --size 1:64:2 --iters 1 --threads | grep -c ' f32 
 [ "$rows" = 5 ] || wrong "--size 1:64:2 has counts 1, 2, 4, 8 and 16" "$rows rows"
 expect 2 '--count: a call of 1152921504606846976 elements of f32 per block on 2 ranks needs more than 16 EiB of memory' "$polyccl" run "$plan" --count 1073741824g
 expect 2 'needs 2 PiB of memory' "$polyccl" run "$plan" --size 1k:4194304g:1024
-expect 2 'needs 4.002 MiB of memory, 1 MiB is what may be taken (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
+expect 2 'needs 4.002 MiB of memory, 1 MiB is the limit (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
 
 # The checker on custom collectives: counts that chunks do not divide, more addends than a type has integers.
 custom() { printf 'polyccl-plan 1\nname "custom"\ncollective custom\n'; }
@@ -146,8 +160,8 @@ expect 1 'No space left on device' "$polyccl" view $ring --svg -o /dev/full
 # No rank's file takes the place of a descriptor that the caller closed.
 expect 0 'Out of bounds values : 0 OK' bash -c "'$polyccl' run '$plan' --size 8 --iters 2 <&- 2>&-"
 
-# A log that cannot be had is said where there is something to log; nothing else changes.
-POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is no level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
+# A log that cannot be written is reported when there is something to log; nothing else changes.
+POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is not a level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
 POLYCCL_DEBUG=info POLYCCL_DEBUG_FILE=/no/log expect 0 'cannot write /no/log: No such file' "$polyccl" run "$plan" --size 8 --iters 2
 
 # A reader that leaves ends the run.

@@ -41,13 +41,13 @@ grep -q 'FIFO depth 3' "$folder/report"
 "$polyccl" view "$deep" --topology fully:2 --size 1M -o "$folder/deep.html"
 "$polyccl" run "$deep" --size 1k --threads >/dev/null
 for target in xml azure; do
-  fails "is right, but not for the target $target: FIFO depth that the plan needs: 3" \
+  fails "is right, but not for the target $target: the plan needs a FIFO depth of 3" \
     "$polyccl" verify --target $target "$deep"
-  fails "FIFO depth that the plan needs: 3" "$polyccl" compile --format $target "$deep"
+  fails "the plan needs a FIFO depth of 3" "$polyccl" compile --format $target "$deep"
   "$polyccl" verify "$folder/ring.xml" --target $target >"$folder/report"
   grep -q "fits the target $target: yes" "$folder/report"
 done
-fails "--target wants plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
+fails "--target expects plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
 
 # Sums in XML: each reduction waits for what it adds, though all add into one chunk.
 "$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"
@@ -82,7 +82,7 @@ done
 "$polyccl" compile "$plan" --format rccl -o "$folder/ring.rccl"
 [ -z "$(grep -E 'type="(rcs|rrc|rrs|rrcs|nop)"' "$folder/ring.rccl")" ]
 "$polyccl" run "$folder/ring.rccl" --size 3k --threads >/dev/null
-fails "thread blocks: 66; RCCL takes at most 64: compile with fewer instances" \
+fails "66 thread blocks; RCCL takes at most 64: compile with fewer instances" \
   "$polyccl" compile "$source/algorithms/alltoall.lua" -p ranks=34 --format rccl
 
 # What an executor does not ask is said, on standard error, when the plan has been written.
@@ -94,7 +94,7 @@ says() {
 }
 says "RCCL uses a plan for calls with any root, and this one is right for root 2 alone" \
   "$polyccl" compile "$source/algorithms/broadcast_tree.lua" -p ranks=4 -p root=2 --format rccl
-says "a plan of 1 rank" "$polyccl" compile "$source/algorithms/allreduce_ring.lua" -p ranks=1 --format xml
+says "the plan has 1 rank" "$polyccl" compile "$source/algorithms/allreduce_ring.lua" -p ranks=1 --format xml
 says "maxBytes is 6291456" "$polyccl" compile "$source/algorithms/allreduce_hierarchical.lua" -p nodes=2 -p gpus=3 --format xml
 [ -z "$("$polyccl" compile "$plan" --format azure 2>&1 >/dev/null)" ]
 
@@ -103,7 +103,7 @@ says "maxBytes is 6291456" "$polyccl" compile "$source/algorithms/allreduce_hier
 "$polyccl" compile "$plan" | "$polyccl" compile /dev/stdin --format xml | cmp - "$folder/ring.xml"
 
 # What a plan is not asked.
-fails "is a plan, it has no parameters" "$polyccl" compile "$plan" -p ranks=3
+fails "is a plan; it has no parameters" "$polyccl" compile "$plan" -p ranks=3
 
 # Compiled anew, a plan goes through the policies.
 "$polyccl" compile "$folder/ring.xml" --policy state --topology ring:3 -o "$folder/state.plan"

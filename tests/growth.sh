@@ -39,7 +39,7 @@ done
 # What a small file can ask for has a limit that is said at once.
 family=limits
 python3 "$source/bench/growth/plans.py" messages_of_a_connection 100 >"$folder/plan"
-says 2 'a simulation takes at most' "$polyccl" simulate "$folder/plan" --topology fully:2 --size 1M \
+says 2 'more than can be simulated' "$polyccl" simulate "$folder/plan" --topology fully:2 --size 1M \
   --micro-batches 1000000000
 sed 's/^chunks .*/chunks 1000000/; s/x1 /x1000000 /; s/recv s0/recv i0/; /^copy/d' "$folder/plan" >"$folder/touches"
 says 2 "the steps touch more than 134217728 chunks in all, the verifier's limit" "$polyccl" verify "$folder/touches"

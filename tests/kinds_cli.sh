@@ -56,6 +56,18 @@ is "text in UTF-16" "$folder/utf16.plan"
 is "a compressed file" "$folder/ring.plan.gz"
 is "a Python script" "$folder/script.py"
 
+# A pipe is read once, and as a plan.
+for file in "${programs[@]}"; do
+  for command in compile run; do
+    if cat "$file" | "$polyccl" "$command" /dev/stdin >/dev/null 2>"$folder/err"; then
+      echo "$command takes $file from a pipe"
+      exit 1
+    fi
+    grep -q 'this is a program, but only plans are read from a pipe; save the program as a file' "$folder/err"
+    [ "$(wc -l <"$folder/err")" = 1 ]
+  done
+done
+
 # refused FILE WANTED COMMAND...: exit status 2 and one line
 refused() {
   local file=$1 wanted=$2 status=0

@@ -55,12 +55,12 @@ expect 0 "" "${set[@]}" -o "$work/set"
 [ -e "$work/set/other-in-place-17.plan" ] || fail "a file of another name is gone"
 expect 0 "allreduce_ring-out-of-place-0.plan" "${set[@]}" --out-of-place -o "$work/set"
 
-expect 2 "policy set wants a folder" "${set[@]}"
+expect 2 "policy set needs a folder" "${set[@]}"
 expect 2 "policy state needs a topology" compile "$ring" --policy set -o "$work/none"
 [ ! -e "$work/none" ] || fail "a folder without plans was left"
-expect 2 "a range of sizes (--size) is for policy set" compile "$ring" --policy state --topology fully:8 --size 1k:2k
+expect 2 "a range of sizes (--size MIN:MAX) needs --policy set" compile "$ring" --policy state --topology fully:8 --size 1k:2k
 expect 2 "cannot make the folder" "${set[@]}" -o "$work/no/where"
-expect 2 "--instances wants" compile "$ring" --instances -1
+expect 2 "--instances expects" compile "$ring" --instances -1
 expect 0 "chunks 24" compile "$ring" --instances 3
 expect 0 "peak" compile "$ring" --timings -o "$work/plan"
 

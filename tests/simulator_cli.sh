@@ -31,12 +31,12 @@ expect 0 "task-major" simulate "$2/algorithms/alltoall.lua" "${machine[@]}" --si
 expect 2 "deadlock in task-major order" simulate "$ring" "${machine[@]}" --size 1m --order task-major
 expect 0 "LL, batch-major, 7 micro-batches, FIFO depth 3" simulate "$ring" "${machine[@]}" --size 1m --protocol LL --micro-batches 7 --depth 3
 expect 0 "       4194304" simulate "$ring" "${machine[@]}" --size 1m:4m:2
-expect 2 "which program or plan?" simulate
-expect 2 "on which --topology?" simulate "$ring" --size 1
-expect 2 "at which --size?" simulate "$ring" "${machine[@]}"
-expect 2 "--size wants" simulate "$ring" "${machine[@]}" --size 5:1
-expect 2 "--size wants" simulate "$ring" "${machine[@]}" --size 1x
-expect 2 "--micro-batches wants" simulate "$ring" "${machine[@]}" --size 1 --micro-batches 0
+expect 2 "a program or a plan is missing" simulate
+expect 2 "--topology is missing" simulate "$ring" --size 1
+expect 2 "--size is missing" simulate "$ring" "${machine[@]}"
+expect 2 "--size expects" simulate "$ring" "${machine[@]}" --size 5:1
+expect 2 "--size expects" simulate "$ring" "${machine[@]}" --size 1x
+expect 2 "--micro-batches expects" simulate "$ring" "${machine[@]}" --size 1 --micro-batches 0
 expect 2 "the topology \"dgx-a100:1\" has 8" simulate "$ring" -p ranks=9 "${machine[@]}" --size 1
 expect 2 "unexpected argument" simulate "$ring" "${machine[@]}" --size 1 --fast
 expect 2 "waits for a free slot" simulate "$ring" "${machine[@]}" --size 1m --depth 1
@@ -55,8 +55,8 @@ else
   [ -s "$work/t.0.et" ] && [ -s "$work/t.1.et" ] || { echo "FAILED: no traces"; failed=1; }
   expect 2 "cannot write" "${ring_traces[@]}" --chakra "$work/none/t"
 fi
-expect 2 "--chakra wants" "${ring_traces[@]}"
-expect 2 "for which --size?" export "$ring" --chakra "$work/t"
+expect 2 "--chakra is missing" "${ring_traces[@]}"
+expect 2 "--size is missing" export "$ring" --chakra "$work/t"
 
 compared=("$ring" "$2/algorithms/allreduce_allpairs.lua" -p instances=2 --size 64k:1m:4 "${machine[@]}")
 expect 0 "allreduce_allpairs instances=2 LL128" compare -p ranks=8 "${compared[@]}" --protocol Simple,LL128 --svg "$work/a.svg"
@@ -67,9 +67,9 @@ expect 0 "" compare "${compared[@]}" --protocol Simple,LL128 --time --svg "$work
 cmp -s "$work/out" "$work/once" || { echo "FAILED: two comparisons differ"; failed=1; }
 grep -q "allreduce_ring LL128, 1 MiB: [0-9.]* GB/s" "$work/a.svg" || { echo "FAILED: no tooltip in the chart"; failed=1; }
 expect 0 "state" compare "$ring" "${machine[@]}" --size 1m --policy connection,state
-expect 2 "which programs?" compare
+expect 2 "a program or a plan is missing" compare
 expect 2 "none.lua: cannot read" compare "$ring" none.lua "${machine[@]}" --size 1m
-expect 2 "--protocol wants" compare "$ring" "${machine[@]}" --size 1m --protocol LL,XX
+expect 2 "--protocol expects" compare "$ring" "${machine[@]}" --size 1m --protocol LL,XX
 expect 2 "more than 64 curves" compare "$ring" "$ring" "$ring" "${machine[@]}" --size 1 --protocol Simple,LL,LL128 --instances 1,2,3,4,5,6,7,8
 expect 2 "deadlock" compare "$ring" "${machine[@]}" --size 1m --order task-major
 exit $failed

@@ -34,7 +34,7 @@ expect 0 "80 ranks, 2 machines" topology "$source/tests/topology/nccl_gb200.xml:
 
 # What was assumed stands in the text, and on standard error of every other command.
 odd=$source/tests/topology/nccl_odd_values.xml
-expect 0 'assumed: link_width="255" of a pci element: 16 lanes are taken (line 4)' topology "$odd"
+expect 0 'assumed: a pci element has link_width="255"; 16 lanes are taken (line 4)' topology "$odd"
 "$polyccl" topology "$odd" >"$work/text" 2>"$work/said"
 [ ! -s "$work/said" ] || fail "the text and standard error say the same twice"
 ring=$source/algorithms/allreduce_ring.lua
@@ -43,16 +43,22 @@ for command in "topology $odd --json" "topology $odd -o $work/odd.txt" "compile 
   "view $ring -p ranks=2 --topology $odd" "compare $ring -p ranks=2 --topology $odd --size 1m"; do
   # shellcheck disable=SC2086
   "$polyccl" $command >"$work/out" 2>"$work/said" || fail "polyccl $command: $(cat "$work/said")"
-  grep -qF 'assumed: link_width="255"' "$work/said" || fail "polyccl $command does not say what it assumes"
+  grep -qF 'assumed: a pci element has link_width="255"' "$work/said" || fail "polyccl $command does not say what it assumes"
 done
 POLYCCL_DEBUG=warn "$polyccl" topology "$odd" 2>&1 >"$work/out" | grep -qF 'link_width="255"' ||
   fail "the log does not say what is assumed"
 [ "$("$polyccl" topology "$source/tests/topology/nccl_a100.xml" 2>&1 | grep -c assumed)" -eq 0 ] ||
   fail "a whole file needs no assumption"
 
+# A product without a model of its own has the figures of another, and the topology says so.
+b300=$work/b300.xml
+sed 's/NVIDIA A100-SXM4-40GB/NVIDIA B300 SXM6 AC/' "$source/tests/topology/hwloc_a100.xml" >"$b300"
+expect 0 'assumed: no device model ships for B300; the figures of B200 are taken' topology "$b300"
+expect 0 'm0.gpu3 in m0, B200' topology "$b300"
+
 # A virtual machine's file, alone and with hints.
 vm=$source/tests/topology/nccl_vm.xml
-expect 0 "no NVLinks in the file: each A100-SXM4-40GB has 12" topology "$vm"
+expect 0 "the file has no NVLinks; each A100-SXM4-40GB is taken to have 12" topology "$vm"
 expect 0 "m0.gpu1 <-> m0.nvswitch: NVLink 370.8 GB/s" topology "$vm" --gpu H100-SXM5 --nic=400
 expect 0 "m0.gpu0 <-> m0.gpu1: xGMI 48 GB/s" topology --nic ConnectX-7 --gpu mi300x "$vm"
 plain=$work/plain.xml
@@ -61,13 +67,13 @@ printf '<system><cpu>%s%s</cpu></system>' '<pci busid="1"><gpu dev="0" sm="90"/>
 expect 0 "0 -> 1: m0.gpu0 m0.cpu0 m0.gpu1" topology "$plain"
 expect 0 "m0.gpu1 in m0, H100-SXM5" topology "$plain"
 expect 0 "0 -> 1: m0.gpu0 m0.nvswitch m0.gpu1 (370.8 GB/s" topology "$plain" --gpu H100-SXM5
-expect 2 "nccl_vm.xml: gpu \"H1000\": no shipped model has this name" topology "$vm" --gpu H1000
-expect 2 '--gpu wants a model of GPU' topology "$vm" --gpu
+expect 2 "nccl_vm.xml: no shipped model has the name of the gpu, \"H1000\"" topology "$vm" --gpu H1000
+expect 2 '--gpu expects a model of GPU' topology "$vm" --gpu
 expect 2 'nic "fast" is neither a model that is known' topology "$vm" --nic fast
-expect 2 "gpu and nic are hints for NCCL's XML, not for a shipped machine" topology ndv4:2 --gpu H100-SXM5
-expect 2 "gpu and nic are hints for NCCL's XML, which this is not" topology "$source/tests/topology/rates.json" --nic 100
+expect 2 "the hints gpu and nic are for NCCL's XML, not for a shipped machine" topology ndv4:2 --gpu H100-SXM5
+expect 2 "the hints gpu and nic are for NCCL's XML, and this is another file" topology "$source/tests/topology/rates.json" --nic 100
 
-expect 2 "needs a topology" topology
+expect 2 "a machine or a file is missing" topology
 expect 2 'unexpected argument "--yaml"' topology ndv4:2 --yaml
 expect 2 'unexpected argument "dgx1"' topology ndv4:2 dgx1
 expect 2 "is not a shipped machine" topology ndv5:2
@@ -84,9 +90,9 @@ expect 2 "noise.json" topology "$work/noise.json"
 cmp -s "$work/a.json" "$work/b.json" || fail "JSON does not come back equal"
 
 # A quick calibration gives a topology that programs can be simulated on.
-expect 2 "--ranks wants a number from 1 to 1024, not \"0\"" calibrate --ranks 0
-expect 2 "--alloc wants private or shared, not \"mine\"" calibrate --alloc mine
-expect 2 "--max wants a number of bytes from 1k to 2048g, not \"12\"" calibrate --max 12
+expect 2 "--ranks expects a number from 1 to 1024, not \"0\"" calibrate --ranks 0
+expect 2 "--alloc expects private or shared, not \"mine\"" calibrate --alloc mine
+expect 2 "--max expects a number of bytes from 1k to 2048g, not \"12\"" calibrate --max 12
 expect 2 'unexpected argument "fast"' calibrate fast
 expect 2 'unexpected argument "--fast"' calibrate --fast 1
 expect 2 "cannot write" calibrate --quick -o "$work/none/x"

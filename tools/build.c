@@ -1,4 +1,4 @@
-/* polyccl build PLAN --target c|cuda|hip: generated source; --interpreter: the kernel that runs any plan. */
+/* polyccl build: writes a plan, or the kernel that runs any plan, as source code. */
 #include <stdio.h>
 
 #include <polyccl/codegen.h>
@@ -15,24 +15,32 @@ typedef struct build_args {
   bool interpreter;
 } build_args;
 
-const pccl_tool_option pccl_build_options[] = {
-    {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a plan", .at = offsetof(build_args, path)},
-    {.name = "--target", .takes = PCCL_TAKES_WORD, .at = offsetof(build_args, target), .words = target_names},
-    {.name = "--interpreter", .takes = PCCL_TAKES_NOTHING, .at = offsetof(build_args, interpreter)},
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(build_args, output)},
+static const pccl_tool_option build_options[] = {
+    {.name = "", .takes = PCCL_TAKES_PATH, .expects = "a plan", .at = offsetof(build_args, path)},
+    {.name = "--target",
+     .value = "c|cuda|hip",
+     .help = "Write C for this machine (default), or one cooperative kernel for nvcc or hipcc. Compile C as a"
+             " shared object and run it with polyccl run --generated=FILE.so.",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(build_args, target),
+     .words = target_names},
+    {.name = "--interpreter",
+     .help = "Write the kernel that runs any plan from a table of its steps, for cuda and hip.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(build_args, interpreter)},
+    PCCL_OUTPUT_OPTION(build_args, output),
     {.name = NULL},
 };
 
-int pccl_tool_build(int argc, char **argv) {
+static int build_command(int argc, char **argv) {
   build_args args = {0};
-  int status = pccl_tool_parse("build", pccl_build_options, &args, argc, argv);
+  int status = pccl_tool_parse("build", build_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   if ((args.path == NULL) != args.interpreter) {
-    return pccl_tool_usage("build", args.interpreter
-                                        ? "--interpreter runs any plan and takes none"
-                                        : "which plan? (polyccl build PLAN [--target c|cuda|hip] [-o FILE])");
+    return args.interpreter ? pccl_tool_usage("build", "--interpreter excludes a plan: its kernel runs any plan")
+                            : pccl_tool_missing("build", "a plan");
   }
   polyccl_plan *plan = NULL;
   polyccl_result result = args.interpreter ? POLYCCL_SUCCESS : polyccl_plan_read(args.path, &plan);
@@ -49,3 +57,15 @@ int pccl_tool_build(int argc, char **argv) {
   polyccl_plan_destroy(plan);
   return status;
 }
+
+const pccl_tool pccl_build_tool = {
+    .name = "build",
+    .usage = "PLAN [--target c|cuda|hip] [-o FILE]\n--interpreter --target cuda|hip [-o FILE]",
+    .summary = "Write a plan as C, CUDA or HIP source code.",
+    .description =
+        "The plan is verified first. The source has a function for every thread block of every rank; "
+        "operations, places, connections and waits are constants in it. It includes the kernel source and"
+        " compiles alone.",
+    .options = build_options,
+    .run = build_command,
+};

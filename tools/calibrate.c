@@ -13,19 +13,7 @@
 #include "run.h"
 #include "tools.h"
 
-const char pccl_calibrate_help[] =
-    "usage: polyccl calibrate [-o FILE] [options]\n\n"
-    "Measures the CPU executor between two processes of this machine: the cost of a call and of a step, the latency "
-    "of a\n"
-    "message under each protocol, and by size the rates of sending, reducing and copying. Writes a topology (JSON) "
-    "with\n"
-    "which `polyccl simulate` predicts this machine. Nothing else should run meanwhile; takes about two minutes.\n\n"
-    "  --ranks N              ranks of the topology (default: as many as there are cores)\n"
-    "  --alloc private|shared buffers of the process (default), or that all processes can address\n"
-    "  --max SIZE             largest call measured (default 64m)\n"
-    "  --quick                a few calls per measurement: for trying it out\n";
-
-enum { LEAST_BYTES = 1024, MOST_RANKS = 1024, QUICK_CALLS = 20, PASSES = 3 };
+enum { MIN_BYTES = 1024, MAX_RANKS = 1024, QUICK_CALLS = 20, PASSES = 3 };
 
 typedef struct calibrate_args {
   const char *path;
@@ -34,21 +22,37 @@ typedef struct calibrate_args {
   bool quick;
 } calibrate_args;
 
-const pccl_tool_option pccl_calibrate_options[] = {
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(calibrate_args, path)},
-    {.name = "--ranks", .takes = PCCL_TAKES_NUMBER, .at = offsetof(calibrate_args, ranks), .min = 1, .max = MOST_RANKS},
-    {.name = "--alloc", .takes = PCCL_TAKES_WORD, .at = offsetof(calibrate_args, shared), .words = pccl_alloc_words},
+static const pccl_tool_option calibrate_options[] = {
+    PCCL_OUTPUT_OPTION(calibrate_args, path),
+    {.name = "--ranks",
+     .value = "N",
+     .help = "Give the topology N ranks. The default is the number of cores.",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(calibrate_args, ranks),
+     .min = 1,
+     .max = MAX_RANKS},
+    {.name = "--alloc",
+     .value = "private|shared",
+     .help = PCCL_HELP_ALLOC,
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(calibrate_args, shared),
+     .words = pccl_alloc_words},
     {.name = "--max",
+     .value = "SIZE",
+     .help = "Measure calls of up to SIZE bytes (default 64m).",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of bytes",
+     .expects = "a number of bytes",
      .at = offsetof(calibrate_args, max),
-     .min = LEAST_BYTES,
-     .max = (uint64_t)LEAST_BYTES << 31},
-    {.name = "--quick", .takes = PCCL_TAKES_NOTHING, .at = offsetof(calibrate_args, quick)},
+     .min = MIN_BYTES,
+     .max = (uint64_t)MIN_BYTES << 31},
+    {.name = "--quick",
+     .help = "Make only a few calls for each measurement, to try the command out.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(calibrate_args, quick)},
     {.name = NULL},
 };
 
-/* One pass over the sizes; keeps the lesser of what it finds and what is there. */
+/* Measures each size once and keeps the smaller of the new and the previous time. */
 static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
   uint64_t wrong = 0;
   const polyccl_plan *plan = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
@@ -65,9 +69,10 @@ static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
   return POLYCCL_SUCCESS;
 }
 
-/* Times of `plan`, destroyed here, from min to max bytes, doubling: the least of several medians, since whatever else
- * the machine does can only add. */
-static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, size_t min, size_t max, double *seconds) {
+/* Measures calls of `plan` from min to max bytes, doubling, and destroys it. Each time is the minimum of several
+ * medians, since other work on the machine can only add time. */
+static polyccl_result measure_plan(const calibrate_args *args, polyccl_plan *plan, size_t min, size_t max,
+                                   double *seconds) {
   size_t bytes = PCCL_RUN_PLACEMENTS * POLYCCL_MAX_RATES * sizeof *seconds;
   double *times = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (times == MAP_FAILED) {
@@ -94,7 +99,7 @@ static polyccl_result measure(const calibrate_args *args, polyccl_plan *plan, si
   return result;
 }
 
-static void progress(const char *what) {
+static void print_progress(const char *what) {
   if (isatty(STDERR_FILENO)) {
     fprintf(stderr, "measuring %s\n", what);
   }
@@ -102,41 +107,42 @@ static void progress(const char *what) {
 
 static polyccl_result measure_costs(const calibrate_args *args, pccl_calibration *c) {
   polyccl_plan *plan;
-  progress("the cost of a call and of a step");
+  print_progress("the cost of a call and of a step");
   for (int i = 0; i < 2; i++) {
     PCCL_TRY(pccl_calibrate_copies(i == 0 ? 1 : 1 + PCCL_CALIBRATE_STEPS, &plan));
-    PCCL_TRY(measure(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->copies[i]));
+    PCCL_TRY(measure_plan(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->copies[i]));
   }
-  progress("latencies");
+  print_progress("latencies");
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
     PCCL_TRY(pccl_calibrate_hops((polyccl_protocol)p, &plan));
-    PCCL_TRY(measure(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->hops[p]));
+    PCCL_TRY(measure_plan(args, plan, PCCL_CALIBRATE_BYTES, PCCL_CALIBRATE_BYTES, &c->hops[p]));
   }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result measure_rates(const calibrate_args *args, pccl_calibration *c) {
   polyccl_plan *plan;
-  for (size_t bytes = LEAST_BYTES; bytes <= args->max && c->sizes < POLYCCL_MAX_RATES; bytes *= 2) {
+  for (size_t bytes = MIN_BYTES; bytes <= args->max && c->sizes < POLYCCL_MAX_RATES; bytes *= 2) {
     c->bytes[c->sizes++] = bytes;
   }
   size_t max = c->bytes[c->sizes - 1];
-  progress("sends");
+  print_progress("sends");
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
     PCCL_TRY(pccl_calibrate_transfer((polyccl_protocol)p, false, &plan));
-    PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->send[p]));
+    PCCL_TRY(measure_plan(args, plan, MIN_BYTES, max, c->send[p]));
   }
-  progress("reductions");
+  print_progress("reductions");
   PCCL_TRY(pccl_calibrate_transfer(POLYCCL_SIMPLE, true, &plan));
-  PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->reduce));
+  PCCL_TRY(measure_plan(args, plan, MIN_BYTES, max, c->reduce));
   PCCL_TRY(pccl_calibrate_return(&plan));
-  PCCL_TRY(measure(args, plan, LEAST_BYTES, max, c->forward));
-  progress("copies");
+  PCCL_TRY(measure_plan(args, plan, MIN_BYTES, max, c->forward));
+  print_progress("copies");
   PCCL_TRY(pccl_calibrate_copies(1, &plan));
-  return measure(args, plan, LEAST_BYTES, max, c->local);
+  return measure_plan(args, plan, MIN_BYTES, max, c->local);
 }
 
-/* This machine as hwloc sees it. Ranks meet in memory, whose limits are in the rates: its links are no limit. */
+/* Opens this machine as hwloc sees it. Its links get a bandwidth that never limits, since ranks exchange data through
+ * memory, whose limits are in the measured rates. */
 static polyccl_result open_host(const calibrate_args *args, polyccl_topology **topology) {
   char spec[32] = "host";
   if (args->ranks > 0) {
@@ -158,17 +164,17 @@ static polyccl_result open_host(const calibrate_args *args, polyccl_topology **t
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result calibrate(const calibrate_args *args, polyccl_topology *t) {
+static polyccl_result calibrate_topology(const calibrate_args *args, polyccl_topology *t) {
   pccl_calibration c = {0};
   PCCL_TRY(measure_costs(args, &c));
   PCCL_TRY(measure_rates(args, &c));
-  progress("done; fitting");
+  print_progress("done; fitting");
   return pccl_calibrate_fit(&c, t);
 }
 
-int pccl_tool_calibrate(int argc, char **argv) {
+static int calibrate_command(int argc, char **argv) {
   calibrate_args args = {.max = 64 << 20};
-  int status = pccl_tool_parse("calibrate", pccl_calibrate_options, &args, argc, argv);
+  int status = pccl_tool_parse("calibrate", calibrate_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
@@ -180,7 +186,7 @@ int pccl_tool_calibrate(int argc, char **argv) {
   polyccl_topology *t = NULL;
   polyccl_result result = open_host(&args, &t);
   if (result == POLYCCL_SUCCESS) {
-    result = calibrate(&args, t);
+    result = calibrate_topology(&args, t);
   }
   if (result == POLYCCL_SUCCESS) {
     result = polyccl_topology_write_json(t, output.file);
@@ -188,3 +194,16 @@ int pccl_tool_calibrate(int argc, char **argv) {
   polyccl_topology_destroy(t);
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("calibrate", result));
 }
+
+const pccl_tool pccl_calibrate_tool = {
+    .name = "calibrate",
+    .usage = "[-o FILE] [--ranks N] [--alloc private|shared] [--max SIZE] [--quick]",
+    .summary = "Measure the CPU executor on this machine and write a topology of it.",
+    .description =
+        "The command measures between two processes what a call and a step cost, the latency of a message"
+        " under each protocol, and the rates of sending, reducing and copying at each size. It writes a "
+        "topology (JSON) with which polyccl simulate predicts this machine. The measurement takes about "
+        "two minutes, during which nothing else should run.",
+    .options = calibrate_options,
+    .run = calibrate_command,
+};

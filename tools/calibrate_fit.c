@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "calibrate.h"
 
-static const double LEAST_RATE = 0.05, MOST_RATE = 400; /* GB/s of a core; beyond them a clock has lied */
+static const double MIN_RATE = 0.05,
+                    MAX_RATE = 400; /* GB/s of a core; a rate outside these is an error of measurement */
 
-static polyccl_result simulate(const polyccl_plan *plan, const polyccl_topology *t, uint64_t bytes, double *seconds) {
+static polyccl_result simulate_seconds(const polyccl_plan *plan, const polyccl_topology *t, uint64_t bytes,
+                                       double *seconds) {
   polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
   options.bytes = bytes;
   polyccl_simulation *simulation;
@@ -17,32 +19,30 @@ static polyccl_result simulate(const polyccl_plan *plan, const polyccl_topology 
   return POLYCCL_SUCCESS;
 }
 
-/* The rate with which the simulated time is the measured one: time falls as the rate grows. */
+/* Finds the rate at which the simulated time equals the measured one, by bisection: time falls as the rate grows. */
 static polyccl_result find_rate(const polyccl_plan *plan, const polyccl_topology *t, uint64_t bytes, double measured,
                                 double *rate) {
   enum { HALVINGS = 40 };
-  double low = LEAST_RATE, high = MOST_RATE;
+  double low = MIN_RATE, high = MAX_RATE;
   for (int i = 0; i < HALVINGS; i++) {
     double seconds;
     *rate = sqrt(low * high);
-    PCCL_TRY(simulate(plan, t, bytes, &seconds));
+    PCCL_TRY(simulate_seconds(plan, t, bytes, &seconds));
     *(seconds > measured ? &low : &high) = *rate;
   }
   return POLYCCL_SUCCESS;
 }
 
-static double at_least(double value, double least) { return value > least ? value : least; }
-
-/* What does not depend on the size: the launch and the step from local copies, then what a hop takes beyond its two
- * steps. The few bytes that move are counted to them. */
+/* Computes the costs that do not depend on the size: those of a call and of a step from local copies, then the latency,
+ * which is what a hop takes beyond its two steps. They include the time of the few bytes that move. */
 static void fit_costs(const pccl_calibration *measured, polyccl_device_model *m) {
-  double step = at_least((measured->copies[1] - measured->copies[0]) / PCCL_CALIBRATE_STEPS * 1e6, 1e-4);
-  double launch = at_least(measured->copies[0] * 1e6 - step, 1e-4);
+  double step = fmax((measured->copies[1] - measured->copies[0]) / PCCL_CALIBRATE_STEPS * 1e6, 1e-4);
+  double launch = fmax(measured->copies[0] * 1e6 - step, 1e-4);
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
     double hop = (measured->hops[p] * 1e6 - launch) / PCCL_CALIBRATE_HOPS;
     m->protocol[p].launch_cost = launch;
     m->protocol[p].step_cost = step;
-    m->protocol[p].latency = at_least(hop - 2 * step, 0);
+    m->protocol[p].latency = fmax(hop - 2 * step, 0);
     m->protocol[p].network_latency = 0;
   }
 }
@@ -100,16 +100,16 @@ polyccl_result pccl_calibrate_fit(const pccl_calibration *measured, polyccl_topo
   polyccl_rates rates[POLYCCL_MAX_RATES] = {{0}};
   m->rates = 0;
   m->forward_bandwidth = 0;
-  m->reduce_bandwidth = m->local_bandwidth = MOST_RATE * 2;
+  m->reduce_bandwidth = m->local_bandwidth = MAX_RATE * 2;
   fit_costs(measured, m);
   PCCL_TRY(fit_copies(measured, topology, rates));
   PCCL_TRY(fit_reductions(measured, topology, rates));
   PCCL_TRY(fit_forwards(measured, topology, rates));
   double fixed = (m->protocol[0].launch_cost + m->protocol[0].step_cost) * 1e-6;
   for (int i = 0; i < measured->sizes; i++) {
-    double seconds = at_least(measured->local[i] - fixed, measured->local[i] / 10);
+    double seconds = fmax(measured->local[i] - fixed, measured->local[i] / 10);
     rates[i].bytes = measured->bytes[i];
-    rates[i].local = fmin(fmax((double)measured->bytes[i] / seconds * 1e-9, LEAST_RATE), MOST_RATE);
+    rates[i].local = fmin(fmax((double)measured->bytes[i] / seconds * 1e-9, MIN_RATE), MAX_RATE);
     m->rate[i] = rates[i];
   }
   m->rates = measured->sizes;

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "calibrate.h"
 
-static polyccl_result parse(pccl_text *text, polyccl_plan **plan) {
+static polyccl_result parse_plan_text(pccl_text *text, polyccl_plan **plan) {
   polyccl_result result = text->failed ? pccl_no_memory("a plan to calibrate with")
                                        : polyccl_plan_parse("calibrate", text->data, text->len, plan);
   pccl_text_free(text);
@@ -25,7 +25,7 @@ polyccl_result pccl_calibrate_copies(int copies, polyccl_plan **plan) {
       pccl_text_add(&text, "    copy i0 o0 x1\n");
     }
   }
-  return parse(&text, plan);
+  return parse_plan_text(&text, plan);
 }
 
 polyccl_result pccl_calibrate_hops(polyccl_protocol protocol, polyccl_plan **plan) {
@@ -43,7 +43,7 @@ polyccl_result pccl_calibrate_hops(polyccl_protocol protocol, polyccl_plan **pla
   for (int hop = 0; hop < PCCL_CALIBRATE_HOPS; hop += 2) {
     pccl_text_add(&text, "    recv s0 x1 from 0.0\n    send s0 x1 to 0.0\n");
   }
-  return parse(&text, plan);
+  return parse_plan_text(&text, plan);
 }
 
 polyccl_result pccl_calibrate_return(polyccl_plan **plan) {
@@ -52,7 +52,7 @@ polyccl_result pccl_calibrate_return(polyccl_plan **plan) {
                 "polyccl-plan 1\nname \"return\"\ncollective custom\nranks 2\nchunks 1\npost 0 0 = 0.0 1.0\n"
                 "rank 0 scratch 0\n  tb\n    send i0 x1 to 1.0\n  tb\n    recv o0 x1 from 1.0\n"
                 "rank 1 scratch 1\n  tb\n    rrcs i0 s0 x1 from 0.0 to 0.0\n");
-  return parse(&text, plan);
+  return parse_plan_text(&text, plan);
 }
 
 static polyccl_result write_transfer(polyccl_program *program, bool reduces, polyccl_plan **plan) {

@@ -1,4 +1,4 @@
-/* polyccl check PROGRAM [-p name=value ...] [--params] */
+/* polyccl check: whether a program computes its collective. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "program_args.h"
 #include "tools.h"
 
-static int check(const pccl_program_args *args) {
+static int check_program(const pccl_program_args *args) {
   polyccl_program *program = NULL;
   polyccl_result result = pccl_program_args_load("check", args->path, args->params, args->count, NULL, &program);
   if (result != POLYCCL_SUCCESS) {
@@ -45,7 +45,7 @@ static int check(const pccl_program_args *args) {
   return PCCL_EXIT_OK;
 }
 
-static int list(const pccl_program_args *args) {
+static int list_params(const pccl_program_args *args) {
   polyccl_param_info *infos = NULL;
   size_t count = 0;
   polyccl_result result = pccl_program_args_params("check", args->path, args->params, args->count, &infos, &count);
@@ -53,12 +53,12 @@ static int list(const pccl_program_args *args) {
     return pccl_tool_failed("check", result);
   }
   for (size_t i = 0; i < count; i++) {
-    bool changed = infos[i].preset != NULL && strcmp(infos[i].value, infos[i].preset) != 0;
+    bool changed = infos[i].default_value != NULL && strcmp(infos[i].value, infos[i].default_value) != 0;
     printf("%-14s %-12s %s", infos[i].name, infos[i].value, infos[i].help);
     if (changed) {
-      printf(" (default %s)", infos[i].preset);
+      printf(" (default %s)", infos[i].default_value);
     }
-    printf("%s\n", infos[i].preset == NULL ? " (no default)" : "");
+    printf("%s\n", infos[i].default_value == NULL ? " (no default)" : "");
   }
   free(infos);
   return PCCL_EXIT_OK;
@@ -69,21 +69,38 @@ typedef struct check_args {
   bool params;
 } check_args;
 
-const pccl_tool_option pccl_check_options[] = {
+static const pccl_tool_option check_options[] = {
     PCCL_PROGRAM_OPTIONS(check_args),
-    {.name = "--params", .takes = PCCL_TAKES_NOTHING, .at = offsetof(check_args, params)},
+    {.name = "--params",
+     .help = "List the program's parameters with their values and defaults instead.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(check_args, params)},
     {.name = NULL},
 };
 
-int pccl_tool_check(int argc, char **argv) {
+static int check_command(int argc, char **argv) {
   check_args args = {0};
-  int status = pccl_tool_parse("check", pccl_check_options, &args, argc, argv);
+  int status = pccl_tool_parse("check", check_options, &args, argc, argv);
   if (status == PCCL_EXIT_OK && args.program.path == NULL) {
-    status = pccl_tool_usage("check", "which program? (polyccl check PROGRAM [-p name=value ...])");
+    status = pccl_tool_missing("check", "a program");
   }
   if (status == PCCL_EXIT_OK) {
-    status = args.params ? list(&args.program) : check(&args.program);
+    status = args.params ? list_params(&args.program) : check_program(&args.program);
   }
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_check_tool = {
+    .name = "check",
+    .usage = "PROGRAM [-p NAME=VALUE ...] [--params]",
+    .summary = "Check that a program computes its collective.",
+    .description =
+        "A program is a Lua file, a schedule of TE-CCL, an algorithm of SCCL, or the trees of ForestColl;"
+        " its content tells which. The command runs the program in its sandbox and proves that at the end"
+        " every output chunk holds exactly its contributions, each once. If a chunk is wrong, the error "
+        "names the first one, what it holds, what it lacks, and the line that made it. If all are right, "
+        "the command prints the numbers of steps and hops and whether all ranks get the same bits.",
+    .options = check_options,
+    .run = check_command,
+};

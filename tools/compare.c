@@ -3,66 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <polyccl/simulator.h>
-#include <polyccl/topology.h>
-
 #include "base/error.h"
-#include "base/vec.h"
 #include "compare.h"
 #include "option.h"
 #include "output.h"
-#include "plan_args.h"
-#include "sizes.h"
 #include "tools.h"
-#include "workers.h"
-
-const char pccl_compare_help[] =
-    "usage: polyccl compare PROGRAM|PLAN [-p name=value ...] ... --topology MACHINE|FILE --size MIN:MAX[:FACTOR]\n"
-    "                       [options]\n\n"
-    "Simulates each program at each size and prints the bus bandwidths side by side. Parameters belong to the program\n"
-    "before them; those before the first program to all. Lists are separated by commas; each program is compared in\n"
-    "every combination.\n\n"
-    "  --policy LIST        connection, state (programs only; as polyccl compile)\n"
-    "  --schedule NAME      hpds, round-robin or best, for policy state\n"
-    "  --protocol LIST      Simple, LL, LL128 instead of the program's own\n"
-    "  --order LIST         batch-major, task-major instead of the plan's own\n"
-    "  --instances LIST     the program's parameter `instances`\n"
-    "  --time               print microseconds instead of bandwidths\n"
-    "  --svg FILE           a chart\n"
-    "  --title TEXT         of the chart\n";
-
-enum { MOST_CHOICES = 16, MOST_SERIES = 64, ERROR_ROOM = 4096 };
-
-/* A list option; without it one choice, NULL: as the program has it. */
-typedef struct choices {
-  char *text;
-  const char *word[MOST_CHOICES];
-  int count;
-} choices;
-
-typedef struct series {
-  pccl_program_args *program;
-  const char *policy, *protocol, *order, *instances;
-  char label[160];
-  polyccl_plan *plan;
-  double *time, *bus; /* by size */
-} series;
-
-typedef struct compare_args {
-  PCCL_VEC(pccl_program_args) program;
-  pccl_program_args common;
-  choices policy, protocol, order, instances;
-  const char *topology_name, *svg, *title;
-  polyccl_schedule schedule;
-  pccl_sizes sizes;
-  bool has_sizes, times;
-
-  polyccl_topology *topology;
-  series series[MOST_SERIES];
-  size_t count;
-  uint64_t *size;
-  size_t size_count;
-} compare_args;
 
 /* ---- arguments ---- */
 
@@ -79,13 +24,13 @@ static bool known_instances(const char *word) {
   return pccl_tool_number(word, 1, 65536, &number);
 }
 
-static bool take_list(const char *value, bool (*known)(const char *word), choices *to) {
+static bool take_list(const char *value, bool (*known)(const char *word), pccl_choices *to) {
   free(to->text);
-  *to = (choices){.text = strdup(value)};
+  *to = (pccl_choices){.text = strdup(value)};
   char *save = NULL;
   for (char *word = to->text == NULL ? NULL : strtok_r(to->text, ",", &save); word != NULL;
        word = strtok_r(NULL, ",", &save)) {
-    if (to->count == MOST_CHOICES || !known(word)) {
+    if (to->count == PCCL_COMPARE_MAX_CHOICES || !known(word)) {
       return false;
     }
     to->word[to->count++] = word;
@@ -94,235 +39,112 @@ static bool take_list(const char *value, bool (*known)(const char *word), choice
 }
 
 static bool take_policy(void *into, const char *value) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   return take_list(value, known_policy, &args->policy);
 }
 static bool take_protocol(void *into, const char *value) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   return take_list(value, known_protocol, &args->protocol);
 }
 static bool take_order(void *into, const char *value) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   return take_list(value, known_order, &args->order);
 }
 static bool take_instances(void *into, const char *value) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   return take_list(value, known_instances, &args->instances);
 }
 /* A program, or a parameter of the last one (before the first: of all). */
 static bool take_program(void *into, const char *path) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   return pccl_vec_push(&args->program, (pccl_program_args){.path = path});
 }
 static bool take_parameter(void *into, const char *text) {
-  compare_args *args = into;
+  pccl_compare_args *args = into;
   size_t programs = args->program.len;
   return pccl_program_args_add(programs > 0 ? &args->program.data[programs - 1] : &args->common, text);
 }
 
-const pccl_tool_option pccl_compare_options[] = {
-    {.name = "-p", .takes = PCCL_TAKES_PARAMETER, .take = take_parameter},
+static const pccl_tool_option compare_options[] = {
+    {.name = "-p",
+     .value = "NAME=VALUE",
+     .help = PCCL_HELP_PARAMETER,
+     .takes = PCCL_TAKES_PARAMETER,
+     .take = take_parameter},
     {.name = "", .takes = PCCL_TAKES_PATH, .take = take_program},
-    {.name = "--topology",
-     .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
-     .at = offsetof(compare_args, topology_name)},
+    PCCL_TOPOLOGY_OPTION(pccl_compare_args, topology_name),
     {.name = "--size",
+     .value = "MIN[:MAX[:FACTOR]]",
+     .help = "Simulate calls of MIN to MAX bytes of a rank's larger buffer. Each size is FACTOR times the one"
+             " before (default 2); +STEP instead of FACTOR adds STEP.",
      .takes = PCCL_TAKES_SIZES,
-     .at = offsetof(compare_args, sizes),
-     .given = offsetof(compare_args, has_sizes)},
+     .at = offsetof(pccl_compare_args, sizes),
+     .given = offsetof(pccl_compare_args, has_sizes)},
     {.name = "--policy",
+     .value = "LIST",
+     .help = "Compile programs by the policies connection, state or both (see polyccl compile).",
      .takes = PCCL_TAKES_LIST,
-     .wants = "connection or state, or both with a comma",
+     .expects = "connection or state, or both with a comma",
      .take = take_policy},
     {.name = "--schedule",
+     .value = "NAME",
+     .help = "Use the schedule hpds, round-robin or best (policy state).",
      .takes = PCCL_TAKES_WORD,
-     .at = offsetof(compare_args, schedule),
+     .at = offsetof(pccl_compare_args, schedule),
      .words = pccl_schedule_words},
     {.name = "--protocol",
+     .value = "LIST",
+     .help = "Use the protocols Simple, LL, LL128 instead of the plan's own.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "some of Simple, LL, LL128 with commas",
+     .expects = "some of Simple, LL, LL128 with commas",
      .take = take_protocol},
     {.name = "--order",
+     .value = "LIST",
+     .help = "Use the loop orders batch-major, task-major instead of the plan's own.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "batch-major or task-major, or both with a comma",
+     .expects = "batch-major or task-major, or both with a comma",
      .take = take_order},
     {.name = "--instances",
+     .value = "LIST",
+     .help = "Give the program's parameter instances these values.",
      .takes = PCCL_TAKES_LIST,
-     .wants = "numbers from 1 to 65536 with commas",
+     .expects = "numbers from 1 to 65536 with commas",
      .take = take_instances},
-    {.name = "--time", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compare_args, times)},
-    {.name = "--svg", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(compare_args, svg)},
-    {.name = "--title", .takes = PCCL_TAKES_TEXT, .wants = "a text", .at = offsetof(compare_args, title)},
+    {.name = "--time",
+     .help = "Print microseconds instead of bandwidths.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(pccl_compare_args, times)},
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "Draw a chart.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(pccl_compare_args, svg)},
+    {.name = "--title",
+     .value = "TEXT",
+     .help = "Set the title of the chart.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a text",
+     .at = offsetof(pccl_compare_args, title)},
     {.name = NULL},
 };
 
-static int parse(compare_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("compare", pccl_compare_options, args, argc, argv);
+static int parse_compare_args(pccl_compare_args *args, int argc, char **argv) {
+  int status = pccl_tool_parse("compare", compare_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   if (args->program.len == 0 || args->topology_name == NULL || !args->has_sizes) {
-    return pccl_tool_usage("compare", "%s (polyccl compare PROGRAM|PLAN ... --topology T --size A:B, see --help)",
-                           args->program.len == 0        ? "which programs?"
-                           : args->topology_name == NULL ? "on which --topology?"
-                                                         : "at which --size?");
+    return pccl_tool_missing("compare", args->program.len == 0        ? "a program or a plan"
+                                        : args->topology_name == NULL ? "--topology"
+                                                                      : "--size");
   }
   return PCCL_EXIT_OK;
-}
-
-/* ---- series ---- */
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
-static void add_word(char *label, size_t room, const char *word) {
-  size_t used = strlen(label);
-  if (word != NULL && used < room) {
-    snprintf(label + used, room - used, "%s%s", used > 0 ? " " : "", word);
-  }
-}
-
-/* What tells a series from the others: its program, its parameters, what lists chose. */
-static void name_series(series *s) {
-  const char *name = base_name(s->program->path);
-  snprintf(s->label, sizeof s->label, "%.*s", (int)strcspn(name, "."), name);
-  for (size_t i = 0; i < s->program->count; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "%s=%s", s->program->params[i].name, s->program->params[i].value);
-    add_word(s->label, sizeof s->label, text);
-  }
-  char instances[32];
-  snprintf(instances, sizeof instances, "x%s", s->instances != NULL ? s->instances : "");
-  add_word(s->label, sizeof s->label, s->instances != NULL ? instances : NULL);
-  add_word(s->label, sizeof s->label, s->policy);
-  add_word(s->label, sizeof s->label, s->protocol);
-  add_word(s->label, sizeof s->label, s->order);
-}
-
-static int choices_of(const choices *list) { return list->count > 0 ? list->count : 1; }
-static const char *choice(const choices *list, int index) { return list->count > 0 ? list->word[index] : NULL; }
-
-static int make_series(compare_args *args) {
-  int combinations =
-      choices_of(&args->policy) * choices_of(&args->protocol) * choices_of(&args->order) * choices_of(&args->instances);
-  if (args->program.len > (size_t)(MOST_SERIES / combinations)) {
-    return pccl_tool_usage("compare", "%zu programs in %d combinations are more than %d curves", args->program.len,
-                           combinations, MOST_SERIES);
-  }
-  for (size_t p = 0; p < args->program.len; p++) {
-    for (int c = 0; c < combinations; c++) {
-      int rest = c;
-      series *s = &args->series[args->count++];
-      s->program = &args->program.data[p];
-      s->protocol = choice(&args->protocol, rest % choices_of(&args->protocol));
-      rest /= choices_of(&args->protocol);
-      s->order = choice(&args->order, rest % choices_of(&args->order));
-      rest /= choices_of(&args->order);
-      s->instances = choice(&args->instances, rest % choices_of(&args->instances));
-      rest /= choices_of(&args->instances);
-      s->policy = choice(&args->policy, rest);
-      name_series(s);
-    }
-  }
-  return PCCL_EXIT_OK;
-}
-
-static polyccl_result allocate(compare_args *args) {
-  args->size_count = pccl_sizes_count(&args->sizes);
-  args->size = pccl_array(args->size_count, sizeof *args->size);
-  if (args->size == NULL) {
-    return pccl_no_memory("sizes");
-  }
-  uint64_t at = args->sizes.min;
-  for (size_t i = 0; i < args->size_count; i++, pccl_sizes_next(&args->sizes, &at)) {
-    args->size[i] = at;
-  }
-  for (size_t s = 0; s < args->count; s++) {
-    args->series[s].time = pccl_zeroed(args->size_count, sizeof(double));
-    args->series[s].bus = pccl_zeroed(args->size_count, sizeof(double));
-    if (args->series[s].time == NULL || args->series[s].bus == NULL) {
-      return pccl_no_memory("results");
-    }
-  }
-  return POLYCCL_SUCCESS;
-}
-
-/* ---- jobs ---- */
-
-/* Another protocol or loop order is another plan: it needs its own proof, and perhaps a deeper FIFO. */
-static polyccl_result adjust(const series *s, polyccl_plan *plan) {
-  if (s->protocol != NULL) {
-    PCCL_TRY(polyccl_protocol_parse(s->protocol, &plan->protocol));
-  }
-  polyccl_loop_order order = s->order == NULL                      ? plan->order
-                             : strcmp(s->order, "task-major") == 0 ? POLYCCL_TASK_MAJOR
-                                                                   : POLYCCL_BATCH_MAJOR;
-  if (order == plan->order) {
-    return POLYCCL_SUCCESS;
-  }
-  plan->order = order;
-  plan->fifo_depth = 0;
-  polyccl_verify_report report;
-  PCCL_TRY(polyccl_plan_verify(plan, &report));
-  plan->fifo_depth = report.fifo_depth;
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result compile_job(void *context, size_t index) {
-  compare_args *args = context;
-  series *s = &args->series[index];
-  size_t common = args->common.count, own = s->program->count;
-  polyccl_param *params = pccl_array(common + own + 1, sizeof *params);
-  if (params == NULL) {
-    return pccl_no_memory("parameters");
-  }
-  for (size_t i = 0; i < common + own; i++) {
-    params[i] = i < common ? args->common.params[i] : s->program->params[i - common];
-  }
-  if (s->instances != NULL) {
-    params[common + own] = (polyccl_param){"instances", s->instances};
-  }
-  pccl_program_args program = {.path = s->program->path,
-                               .params = params,
-                               .count = common + own + (s->instances != NULL),
-                               .accept = {pccl_accept_on, args->topology}};
-  polyccl_compile_options how = {.size = sizeof(polyccl_compile_options),
-                                 .schedule = args->schedule,
-                                 .topology = args->topology,
-                                 .bytes = args->sizes.max};
-  how.policy = s->policy != NULL && strcmp(s->policy, "state") == 0 ? POLYCCL_POLICY_STATE : POLYCCL_POLICY_CONNECTION;
-  polyccl_result result = pccl_plan_args_compile("compare", &program, &how, &s->plan);
-  free(params);
-  if (result == POLYCCL_SUCCESS) {
-    result = adjust(s, s->plan);
-  }
-  return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", s->label);
-}
-
-/* The largest sizes take longest: first. */
-static polyccl_result simulate_job(void *context, size_t index) {
-  compare_args *args = context;
-  size_t size = args->size_count - 1 - index / args->count;
-  series *s = &args->series[index % args->count];
-  polyccl_sim_options how = POLYCCL_SIM_DEFAULTS;
-  how.bytes = args->size[size];
-  polyccl_simulation *simulation = NULL;
-  polyccl_result result = polyccl_simulate(s->plan, args->topology, &how, &simulation);
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_prefix(result, "%s: ", s->label);
-  }
-  s->time[size] = simulation->time;
-  s->bus[size] = simulation->bus;
-  polyccl_simulation_destroy(simulation);
-  return POLYCCL_SUCCESS;
 }
 
 /* ---- results ---- */
 
-static void print_table(const compare_args *args) {
+static void print_table(const pccl_compare_args *args) {
   printf("# %s on %s\n", args->times ? "time, us" : "bus bandwidth, GB/s", args->topology->name);
   for (size_t s = 0; s < args->count; s++) {
     printf("# %2zu  %s\n", s + 1, args->series[s].label);
@@ -341,8 +163,8 @@ static void print_table(const compare_args *args) {
   }
 }
 
-static int draw(const compare_args *args) {
-  pccl_curve curve[MOST_SERIES];
+static int write_chart(const pccl_compare_args *args) {
+  pccl_curve curve[PCCL_COMPARE_MAX_SERIES];
   for (size_t s = 0; s < args->count; s++) {
     curve[s] = (pccl_curve){args->series[s].label, args->series[s].time, args->series[s].bus};
   }
@@ -363,69 +185,33 @@ static int draw(const compare_args *args) {
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compare", result));
 }
 
-static int run_jobs(const char *what, size_t count, pccl_job job, compare_args *args) {
-  char error[ERROR_ROOM] = "";
-  polyccl_result result = pccl_run_jobs(what, count, job, args, error, sizeof error);
-  if (result == POLYCCL_SUCCESS) {
-    return PCCL_EXIT_OK;
+static int compare_command(int argc, char **argv) {
+  pccl_compare_args *args = pccl_zeroed(1, sizeof *args);
+  if (args == NULL) {
+    return pccl_tool_failed("compare", pccl_no_memory("arguments"));
   }
-  (void)pccl_fail(result, "%s", error); /* what another thread said is now this one's */
-  return pccl_tool_failed("compare", result);
-}
-
-static int compare(compare_args *args) {
-  int status = make_series(args);
-  if (status != PCCL_EXIT_OK) {
-    return status;
-  }
-  polyccl_result result = polyccl_topology_open(args->topology_name, &args->topology);
-  if (result == POLYCCL_SUCCESS) {
-    result = allocate(args);
-  }
-  if (result != POLYCCL_SUCCESS) {
-    return pccl_tool_failed("compare", result);
-  }
-  status = run_jobs("compiling", args->count, compile_job, args);
+  int status = parse_compare_args(args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = run_jobs("simulating", args->count * args->size_count, simulate_job, args);
+    status = pccl_compare_run(args);
   }
   if (status == PCCL_EXIT_OK) {
     print_table(args);
     pccl_tool_say_assumptions("compare", args->topology);
-    status = args->svg != NULL ? draw(args) : PCCL_EXIT_OK;
+    status = args->svg != NULL ? write_chart(args) : PCCL_EXIT_OK;
   }
-  return status;
-}
-
-static void free_args(compare_args *args) {
-  for (size_t s = 0; s < args->count; s++) {
-    polyccl_plan_destroy(args->series[s].plan);
-    free(args->series[s].time);
-    free(args->series[s].bus);
-  }
-  for (size_t p = 0; p < args->program.len; p++) {
-    pccl_program_args_free(&args->program.data[p]);
-  }
-  choices *lists[] = {&args->policy, &args->protocol, &args->order, &args->instances};
-  for (int i = 0; i < 4; i++) {
-    free(lists[i]->text);
-  }
-  pccl_program_args_free(&args->common);
-  polyccl_topology_destroy(args->topology);
-  free(args->program.data);
-  free(args->size);
+  pccl_compare_free(args);
   free(args);
-}
-
-int pccl_tool_compare(int argc, char **argv) {
-  compare_args *args = pccl_zeroed(1, sizeof *args);
-  if (args == NULL) {
-    return pccl_tool_failed("compare", pccl_no_memory("arguments"));
-  }
-  int status = parse(args, argc, argv);
-  if (status == PCCL_EXIT_OK) {
-    status = compare(args);
-  }
-  free_args(args);
   return status;
 }
+
+const pccl_tool pccl_compare_tool = {
+    .name = "compare",
+    .usage = "PROGRAM|PLAN [-p NAME=VALUE ...] ... --topology MACHINE|FILE --size MIN[:MAX[:FACTOR]] [OPTION ...]",
+    .summary = "Simulate several programs over a range of sizes and print their bandwidths side by side.",
+    .description =
+        "A parameter belongs to the program before it; a parameter before the first program belongs to "
+        "all. A LIST has commas between its words; each program is simulated with every combination of "
+        "the lists' words.",
+    .options = compare_options,
+    .run = compare_command,
+};

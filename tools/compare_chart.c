@@ -1,4 +1,4 @@
-/* Bandwidth over size, one line for each curve. */
+/* The chart of polyccl compare: bandwidth over size, one curve for each series. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,9 +8,10 @@
 #include "compare.h"
 #include "sizes.h"
 
-enum { WIDTH = 760, PLOT_HEIGHT = 360, LEFT = 64, RIGHT = 24, TOP = 44, BOTTOM = 52, ROW = 18, MOST_X_LABELS = 9 };
+enum { WIDTH = 760, PLOT_HEIGHT = 360, LEFT = 64, RIGHT = 24, TOP = 44, BOTTOM = 52, ROW = 18, MAX_X_LABELS = 9 };
 
-/* Distinguishable without colour vision (Okabe and Ito), then again with dashes. */
+/* The colours of Okabe and Ito (2008), which colour-blind readers can distinguish; later curves repeat them with
+ * dashes. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 enum { COLOURS = sizeof colours / sizeof colours[0] };
 static const char *const dashes[] = {NULL, "6 3", "2 2", "8 3 2 3"};
@@ -20,7 +21,7 @@ static pccl_svg_style line_of(size_t curve) {
   return (pccl_svg_style){.stroke = colours[curve % COLOURS], .width = 2, .dash = dashes[curve / COLOURS % DASHES]};
 }
 
-/* 0 bytes stand one step before 1 byte. */
+/* 0 bytes are drawn one step before 1 byte. */
 static double log_of(uint64_t size) { return log2(size > 0 ? (double)size : 0.5); }
 
 static double x_of(const pccl_chart *chart, uint64_t size) {
@@ -31,10 +32,10 @@ static double x_of(const pccl_chart *chart, uint64_t size) {
 
 static double y_of(double value, double top) { return TOP + PLOT_HEIGHT * (1 - value / top); }
 
-/* 1, 2 or 5 times a power of ten, so that about five ticks reach `most`. */
-static double tick_of(double most) {
-  double power = pow(10, floor(log10(most / 5)));
-  double rest = most / 5 / power;
+/* Returns 1, 2 or 5 times a power of ten, so that about five ticks reach `max`. */
+static double tick_of(double max) {
+  double power = pow(10, floor(log10(max / 5)));
+  double rest = max / 5 / power;
   return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
 }
 
@@ -47,7 +48,7 @@ static void draw_axes(pccl_svg *svg, const pccl_chart *chart, double top, double
     snprintf(text, sizeof text, "%g", i * tick);
     pccl_svg_text(svg, LEFT - 8, y + 4, (pccl_svg_font){.size = 12, .anchor = PCCL_SVG_END}, text);
   }
-  size_t every = (chart->sizes + MOST_X_LABELS - 1) / MOST_X_LABELS;
+  size_t every = (chart->sizes + MAX_X_LABELS - 1) / MAX_X_LABELS;
   for (size_t i = 0; i < chart->sizes; i += every) {
     double x = x_of(chart, chart->size[i]);
     pccl_svg_line(svg, x, TOP + PLOT_HEIGHT, x, TOP + PLOT_HEIGHT + 5, axis);
@@ -93,13 +94,13 @@ static void draw_legend(pccl_svg *svg, const pccl_chart *chart) {
 }
 
 polyccl_result pccl_chart_write(const pccl_chart *chart, FILE *to) {
-  double most = 0;
+  double max = 0;
   for (size_t c = 0; c < chart->curves; c++) {
     for (size_t i = 0; i < chart->sizes; i++) {
-      most = fmax(most, chart->curve[c].bus[i]);
+      max = fmax(max, chart->curve[c].bus[i]);
     }
   }
-  double tick = tick_of(most > 0 ? most : 1), top = tick * ceil(most / tick + 1e-9);
+  double tick = tick_of(max > 0 ? max : 1), top = tick * ceil(max / tick + 1e-9);
   top = top > 0 ? top : tick;
   pccl_svg svg = {0};
   pccl_svg_open(&svg, WIDTH, TOP + PLOT_HEIGHT + BOTTOM + ROW * (double)chart->curves + 12, chart->title);

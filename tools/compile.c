@@ -1,4 +1,4 @@
-/* polyccl compile PROGRAM: a plan, as text or as MSCCL XML. */
+/* polyccl compile: compiles a program, or converts a plan. */
 #include <stdio.h>
 
 #include <polyccl/compile.h>
@@ -16,7 +16,7 @@
 typedef struct compile_args {
   pccl_program_args program;
   polyccl_compile_options options;
-  bool tuned; /* an option that only compiling knows was given */
+  bool tuned; /* an option was given that only the compiler uses */
   polyccl_format format;
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
@@ -25,56 +25,113 @@ typedef struct compile_args {
   pccl_sizes sizes; /* min 0: not given */
 } compile_args;
 
-enum { POLICY_SET = 2 }; /* of the words; the others are polyccl_policy's */
+enum { POLICY_SET = 2 }; /* an index of policy_words; the others are polyccl_policy's */
 static const char *const policy_words[] = {
     [POLYCCL_POLICY_CONNECTION] = "connection", [POLYCCL_POLICY_STATE] = "state", [POLICY_SET] = "set", NULL};
 
-/* `given`: what only compiling knows; a plan is then compiled anew. */
+/* Options that only the compiler uses; with one of them a plan is compiled again. */
 #define TUNES .given = offsetof(compile_args, tuned)
-const pccl_tool_option pccl_compile_options[] = {
+static const pccl_tool_option compile_options[] = {
     PCCL_PROGRAM_OPTIONS(compile_args),
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(compile_args, output)},
-    {.name = "--format", .takes = PCCL_TAKES_WORD, .at = offsetof(compile_args, format), .words = pccl_format_words},
-    {.name = "--in-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, in_place), TUNES},
-    {.name = "--out-of-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, out_of_place), TUNES},
-    {.name = "--policy", .takes = PCCL_TAKES_WORD, .at = offsetof(compile_args, policy), .words = policy_words, TUNES},
+    PCCL_OUTPUT_OPTION(compile_args, output),
+    {.name = "--format",
+     .value = "plan|xml|azure|rccl",
+     .help = "Write plan text (default), MSCCL XML for microsoft/msccl, XML for the Azure executor, or XML "
+             "for RCCL since ROCm 6.1, for which fused steps are split. A plan that exceeds a limit of its "
+             "target is an error that names the limit and the remedy. Warnings on standard error say what the"
+             " file cannot.",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(compile_args, format),
+     .words = pccl_format_words},
+    {.name = "--in-place",
+     .help = "Compile for one buffer that is input and output, whatever the program says.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compile_args, in_place),
+     TUNES},
+    {.name = "--out-of-place",
+     .help = "Compile for two buffers, whatever the program says.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compile_args, out_of_place),
+     TUNES},
+    {.name = "--policy",
+     .value = "connection|state|set",
+     .help = "Choose how thread blocks and channels are assigned. connection assigns them to connections as "
+             "MSCCLang does (default). state schedules tasks and shares thread blocks as ResCCL does; it "
+             "needs --topology. set compiles in several ways, simulates each over a range of sizes, and "
+             "writes the best plan of each range to the folder that -o names (NAME-in-place-0.plan, -1 and so"
+             " on), where they replace an earlier set of that name; polyccl run and the library choose among "
+             "them by the size of a call.",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(compile_args, policy),
+     .words = policy_words,
+     TUNES},
     {.name = "--schedule",
+     .value = "hpds|round-robin|best",
+     .help = "Choose the order of tasks (policy state). best searches and judges each order with the simulator.",
      .takes = PCCL_TAKES_WORD,
      .at = offsetof(compile_args, options.schedule),
      .words = pccl_schedule_words,
      TUNES},
     {.name = "--topology",
+     .value = "MACHINE|FILE",
+     .help = "Schedule for this machine (policies state and set). polyccl topology --list prints the machines.",
      .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
+     .expects = "a machine or a file",
      .at = offsetof(compile_args, topology),
      TUNES},
     {.name = "--max-tb",
+     .value = "N",
+     .help = "Use at most N thread blocks on a rank (policies state and set).",
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(compile_args, options.max_tbs),
      .min = 0,
      .max = 65535,
      TUNES},
-    {.name = "--size", .takes = PCCL_TAKES_SIZES, .at = offsetof(compile_args, sizes), TUNES},
+    {.name = "--size",
+     .value = "MIN[:MAX]",
+     .help = "Optimise for a call of MIN bytes (schedule best), or for calls from MIN to MAX bytes (policy "
+             "set; default 1k:1g).",
+     .takes = PCCL_TAKES_SIZES,
+     .at = offsetof(compile_args, sizes),
+     TUNES},
     {.name = "--seconds",
+     .value = "N",
+     .help = "Search for N seconds (schedule best); policy set makes several such searches.",
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(compile_args, seconds),
      .min = 0,
      .max = 3600,
      TUNES},
     {.name = "--instances",
+     .value = "N",
+     .help = "Make N copies of the program, each on its part of the data, whatever the program says.",
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(compile_args, options.instances),
      .min = 0,
      .max = 65536,
      TUNES},
-    {.name = "--no-fusion", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, options.no_fusion), TUNES},
-    {.name = "--timings", .takes = PCCL_TAKES_NOTHING, .at = offsetof(compile_args, timings)},
-    {.name = "--dump", .takes = PCCL_TAKES_TEXT, .wants = "a pass", .at = offsetof(compile_args, options.dump), TUNES},
+    {.name = "--no-fusion",
+     .help = "Do not fuse receives with sends (policy connection).",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compile_args, options.no_fusion),
+     TUNES},
+    {.name = "--timings",
+     .help = "Print the seconds of each phase and the peak memory on standard error.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compile_args, timings)},
+    {.name = "--dump",
+     .value = "PASS",
+     .help = "Print the intermediate form after a pass on standard error. The passes are refine, lower, fuse,"
+             " channel, order, block, wait and schedule.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a pass",
+     .at = offsetof(compile_args, options.dump),
+     TUNES},
     {.name = NULL},
 };
 
-static int parse(compile_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("compile", pccl_compile_options, args, argc, argv);
+static int parse_compile_args(compile_args *args, int argc, char **argv) {
+  int status = pccl_tool_parse("compile", compile_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
@@ -88,15 +145,13 @@ static int parse(compile_args *args, int argc, char **argv) {
                                                  : args->options.placement;
   args->options.seconds = args->seconds;
   if (args->set && args->output == NULL) {
-    return pccl_tool_usage("compile", "policy set wants a folder (-o FOLDER)");
+    return pccl_tool_usage("compile", "policy set needs a folder (-o FOLDER)");
   }
   if (args->sizes.min != args->sizes.max && !args->set) {
-    return pccl_tool_usage("compile", "a range of sizes (--size) is for policy set");
+    return pccl_tool_usage("compile", "a range of sizes (--size MIN:MAX) needs --policy set");
   }
   args->options.bytes = args->sizes.min;
-  return args->program.path != NULL
-             ? PCCL_EXIT_OK
-             : pccl_tool_usage("compile", "which program? (polyccl compile PROGRAM [-p name=value ...])");
+  return args->program.path != NULL ? PCCL_EXIT_OK : pccl_tool_missing("compile", "a program or a plan");
 }
 
 static void print_caveat(void *context, const char *text) {
@@ -117,8 +172,8 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 
-/* A plan in another format, verified on the way. */
-static int convert(const compile_args *args) {
+/* Verifies a plan and writes it in another format. */
+static int convert_plan(const compile_args *args) {
   polyccl_plan *plan = NULL;
   pccl_accept_compile_context context = {args->format, &args->options};
   pccl_accept accept = {pccl_accept_compile, &context};
@@ -134,7 +189,7 @@ static int convert(const compile_args *args) {
   return status;
 }
 
-/* A plan to be compiled anew: the program that makes its moves. */
+/* Makes a program of the moves of a plan, to compile it again. */
 static polyccl_result program_of_plan(const char *path, const pccl_accept *accept, polyccl_program **program) {
   polyccl_plan *plan = NULL;
   PCCL_TRY(polyccl_plan_read(path, &plan));
@@ -176,7 +231,7 @@ static int compile_program(const compile_args *args, const polyccl_program *prog
   return status;
 }
 
-/* What neither the format nor the topology takes is refused before anything is made. */
+/* Refuses a program that the format or the topology cannot take before it compiles anything. */
 static int load_and_compile(const compile_args *args, bool is_plan) {
   const pccl_program_args *given = &args->program;
   pccl_accept_compile_context context = {args->format, &args->options};
@@ -194,17 +249,17 @@ static int load_and_compile(const compile_args *args, bool is_plan) {
   return status;
 }
 
-static int compile(compile_args *args) {
+static int compile_file(compile_args *args) {
   bool is_plan;
   polyccl_result result = pccl_is_plan_file(args->program.path, &is_plan);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("compile", result);
   }
   if (is_plan && args->program.count > 0) {
-    return pccl_tool_usage("compile", "%s is a plan, it has no parameters (-p)", args->program.path);
+    return pccl_tool_usage("compile", "%s is a plan; it has no parameters (-p)", args->program.path);
   }
   if (is_plan && !args->tuned) {
-    return convert(args);
+    return convert_plan(args);
   }
   polyccl_topology *topology = NULL;
   if (args->topology != NULL) {
@@ -219,12 +274,26 @@ static int compile(compile_args *args) {
   return status;
 }
 
-int pccl_tool_compile(int argc, char **argv) {
+static int compile_command(int argc, char **argv) {
   compile_args args = {.options = POLYCCL_COMPILE_DEFAULTS};
-  int status = parse(&args, argc, argv);
+  int status = parse_compile_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = compile(&args);
+    status = compile_file(&args);
   }
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_compile_tool = {
+    .name = "compile",
+    .usage =
+        "PROGRAM|PLAN [-p NAME=VALUE ...] [-o FILE] [--format plan|xml|azure|rccl] [--policy "
+        "connection|state|set] [OPTION ...]",
+    .summary = "Compile a program to a verified plan.",
+    .description =
+        "The command compiles a program, verifies the plan and writes it. A plan as input is verified and"
+        " written in another format; with an option that marks it as input to the compiler (such as "
+        "--policy), its moves are compiled again. Errors name the line of the program.",
+    .options = compile_options,
+    .run = compile_command,
+};

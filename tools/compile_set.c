@@ -1,4 +1,4 @@
-/* polyccl compile --policy set: a folder of plans. --timings: what the phases took. */
+/* polyccl compile --policy set, which writes a folder of plans; and what --timings prints. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,17 +15,17 @@
 #include "sizes.h"
 #include "tools.h"
 
-enum { MOST_PATH = 4096 };
+enum { MAX_PATH = 4096 };
 
 static const char *placement_of(const polyccl_plan *plan) { return plan->inplace ? "in-place" : "out-of-place"; }
 
 static int path_of(char *path, const char *folder, const char *name, const polyccl_plan *plan, size_t number) {
-  int length = snprintf(path, MOST_PATH, "%s/%s-%s-%zu.plan", folder, name, placement_of(plan), number);
-  return length < 0 || length >= MOST_PATH ? pccl_tool_usage("compile", "%s: the path is too long", folder)
-                                           : PCCL_EXIT_OK;
+  int length = snprintf(path, MAX_PATH, "%s/%s-%s-%zu.plan", folder, name, placement_of(plan), number);
+  return length < 0 || length >= MAX_PATH ? pccl_tool_usage("compile", "%s: the path is too long", folder)
+                                          : PCCL_EXIT_OK;
 }
 
-/* Letters that a file name may have anywhere. */
+/* Replaces what is not a letter, a digit, _ or - by _, so that the name is good for a file on every system. */
 static void plain_name(const char *name, char *plain, size_t room) {
   size_t i = 0;
   for (; name[i] != '\0' && i + 1 < room; i++) {
@@ -41,9 +41,9 @@ static void plain_name(const char *name, char *plain, size_t room) {
   }
 }
 
-/* What an earlier, larger set of this name left: NAME-PLACEMENT-N.plan with N >= `from`. */
+/* Removes what an earlier, larger set of this name left: NAME-PLACEMENT-N.plan with N >= `from`. */
 static void remove_rest(const char *folder, const char *name, const polyccl_plan *plan, size_t from) {
-  char prefix[300], path[MOST_PATH];
+  char prefix[300], path[MAX_PATH];
   snprintf(prefix, sizeof prefix, "%s-%s-", name, placement_of(plan));
   DIR *dir = opendir(folder);
   for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL; entry = readdir(dir)) {
@@ -54,7 +54,7 @@ static void remove_rest(const char *folder, const char *name, const polyccl_plan
     }
     unsigned long value = strtoul(number, &end, 10);
     if (strcmp(end, ".plan") == 0 && value >= from &&
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < MOST_PATH) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < MAX_PATH) {
       unlink(path);
     }
   }
@@ -63,12 +63,12 @@ static void remove_rest(const char *folder, const char *name, const polyccl_plan
   }
 }
 
-static int32_t most_tbs(const polyccl_plan *plan) {
-  int32_t most = 0;
+static int32_t max_tbs(const polyccl_plan *plan) {
+  int32_t max = 0;
   for (int rank = 0; rank < plan->ranks; rank++) {
-    most = plan->rank[rank].tbs > most ? plan->rank[rank].tbs : most;
+    max = plan->rank[rank].tbs > max ? plan->rank[rank].tbs : max;
   }
-  return most;
+  return max;
 }
 
 static int write_plan(const polyccl_plan *plan, const char *path) {
@@ -83,7 +83,7 @@ static int write_plan(const polyccl_plan *plan, const char *path) {
     char from[32], to[32];
     printf("%s  %s to %s  %s, %d thread blocks a rank\n", path, pccl_size_text(plan->min_bytes, from, sizeof from),
            plan->max_bytes > 0 ? pccl_size_text(plan->max_bytes, to, sizeof to) : "any size",
-           plan->order == POLYCCL_BATCH_MAJOR ? "batch-major" : "task-major", most_tbs(plan));
+           plan->order == POLYCCL_BATCH_MAJOR ? "batch-major" : "task-major", max_tbs(plan));
   }
   return status;
 }
@@ -91,7 +91,7 @@ static int write_plan(const polyccl_plan *plan, const char *path) {
 int pccl_compile_set(const polyccl_program *program, const polyccl_compile_options *options, uint64_t min, uint64_t max,
                      const char *folder) {
   polyccl_plan_set *set;
-  char name[200], path[MOST_PATH];
+  char name[200], path[MAX_PATH];
   plain_name(program->name, name, sizeof name);
   polyccl_result result = polyccl_compile_set(program, options, min, max, &set);
   if (result != POLYCCL_SUCCESS) {

@@ -1,4 +1,4 @@
-/* polyccl export: a plan in the formats of other tools. */
+/* polyccl export: writes a plan in the formats of other tools. */
 #include <stdio.h>
 
 #include <polyccl/simulator.h>
@@ -8,11 +8,6 @@
 #include "sizes.h"
 #include "tools.h"
 
-const char pccl_export_help[] =
-    "usage: polyccl export PROGRAM|PLAN [-p name=value ...] --chakra PREFIX --size SIZE\n\n"
-    "  --chakra PREFIX   Chakra execution traces, PREFIX.RANK.et for every rank: what ASTRA-sim runs\n"
-    "  --size SIZE       bytes of the larger buffer of a rank\n";
-
 typedef struct export_args {
   pccl_program_args program;
   const char *prefix;
@@ -20,38 +15,41 @@ typedef struct export_args {
   bool has_bytes;
 } export_args;
 
-const pccl_tool_option pccl_export_options[] = {
+static const pccl_tool_option export_options[] = {
     PCCL_PROGRAM_OPTIONS(export_args),
     {.name = "--chakra",
+     .value = "PREFIX",
+     .help = "Write the trace of each rank to PREFIX.RANK.et.",
      .takes = PCCL_TAKES_TEXT,
-     .wants = "a prefix for the files",
+     .expects = "a prefix for the files",
      .at = offsetof(export_args, prefix)},
     {.name = "--size",
+     .value = "SIZE",
+     .help = "Write traces of a call of SIZE bytes of a rank's larger buffer.",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of bytes",
+     .expects = "a number of bytes",
      .at = offsetof(export_args, bytes),
      .max = PCCL_MAX_BYTES,
      .given = offsetof(export_args, has_bytes)},
     {.name = NULL},
 };
 
-static int parse(export_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("export", pccl_export_options, args, argc, argv);
+static int parse_export_args(export_args *args, int argc, char **argv) {
+  int status = pccl_tool_parse("export", export_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   if (args->program.path == NULL || args->prefix == NULL || !args->has_bytes) {
-    return pccl_tool_usage("export", "%s (polyccl export PROGRAM|PLAN --chakra PREFIX --size SIZE)",
-                           args->program.path == NULL ? "which program or plan?"
-                           : !args->has_bytes         ? "for which --size?"
-                                                      : "--chakra wants a prefix for the files");
+    return pccl_tool_missing("export", args->program.path == NULL ? "a program or a plan"
+                                       : !args->has_bytes         ? "--size"
+                                                                  : "--chakra");
   }
   return PCCL_EXIT_OK;
 }
 
-int pccl_tool_export(int argc, char **argv) {
+static int export_command(int argc, char **argv) {
   export_args args = {0};
-  int status = parse(&args, argc, argv);
+  int status = parse_export_args(&args, argc, argv);
   polyccl_plan *plan = NULL;
   if (status == PCCL_EXIT_OK) {
     polyccl_result result = pccl_plan_args_load("export", &args.program, &plan);
@@ -64,3 +62,12 @@ int pccl_tool_export(int argc, char **argv) {
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_export_tool = {
+    .name = "export",
+    .usage = "PROGRAM|PLAN [-p NAME=VALUE ...] --chakra PREFIX --size SIZE",
+    .summary = "Write a plan as Chakra execution traces for ASTRA-sim.",
+    .description = "",
+    .options = export_options,
+    .run = export_command,
+};

@@ -1,4 +1,4 @@
-/* polyccl info */
+/* polyccl info: what this build is and what the environment sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,8 @@ static void print_transports(void) {
 static void print_options(void) {
   printf("options (environment; default, what it is for):\n");
   for (const pccl_option_entry *entry = pccl_options; entry->name != NULL; entry++) {
-    printf("  %-26s %-12s %s\n", entry->name, entry->preset[0] != '\0' ? entry->preset : "(unset)", entry->help);
+    printf("  %-26s %-12s %s\n", entry->name, entry->default_value[0] != '\0' ? entry->default_value : "(unset)",
+           entry->help);
     const char *value = getenv(entry->name);
     if (value != NULL && value[0] != '\0') {
       printf("  %-26s %s\n", "  set to", value);
@@ -59,10 +60,10 @@ static void print_options(void) {
   }
 }
 
-const pccl_tool_option pccl_info_options[] = {{0}};
+static const pccl_tool_option info_options[] = {{0}};
 
-int pccl_tool_info(int argc, char **argv) {
-  int status = pccl_tool_parse("info", pccl_info_options, NULL, argc, argv);
+static int info_command(int argc, char **argv) {
+  int status = pccl_tool_parse("info", info_options, NULL, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
@@ -83,3 +84,12 @@ int pccl_tool_info(int argc, char **argv) {
   print_options();
   return PCCL_EXIT_OK;
 }
+
+const pccl_tool pccl_info_tool = {
+    .name = "info",
+    .usage = "",
+    .summary = "Print the version, the build, devices, transports, and the environment's options.",
+    .description = "Each option is printed with its default, its meaning and, if the environment sets it, its value.",
+    .options = info_options,
+    .run = info_command,
+};

@@ -38,7 +38,7 @@ const char *pccl_option_kind(const pccl_tool_option *option) {
 
 /* ---- near misses ---- */
 
-/* Letters to add, drop, change or swap with their neighbour; more than `max` counts as max + 1. */
+/* Counts the letters to insert, delete, change or swap with their neighbour; returns max + 1 for more than `max`. */
 static size_t edits_between(const char *a, const char *b, size_t max) {
   enum { ROOM = 32 };
   size_t row[3][ROOM], m = strlen(a), n = strlen(b);
@@ -94,7 +94,7 @@ static size_t count_options(const pccl_tool_option *options) {
   return count;
 }
 
-static int unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
+static int refuse_unexpected(const char *tool, const pccl_tool_option *options, const char *argument) {
   for (const pccl_tool_option *option = options; option->name != NULL; option++) {
     size_t length = strlen(option->name);
     if (option->takes == PCCL_TAKES_NOTHING && length > 0 && strncmp(argument, option->name, length) == 0 &&
@@ -117,7 +117,17 @@ static int find_word(const char *const *words, const char *value) {
   return words[at] != NULL ? at : -1;
 }
 
-/* strtod() alone would take "nan", "inf", spaces and hexadecimal. */
+#define DEFINE_PARSE(what)                                                                                \
+  bool pccl_parse_##what(const char *name, int *value) {                                                  \
+    polyccl_##what found;                                                                                 \
+    return polyccl_##what##_parse(name, &found) == POLYCCL_SUCCESS ? (*value = (int)found, true) : false; \
+  }
+DEFINE_PARSE(dtype)
+DEFINE_PARSE(redop)
+DEFINE_PARSE(protocol)
+DEFINE_PARSE(collective)
+
+/* strtod() alone would accept "nan", "inf", spaces and hexadecimal. */
 static bool parse_share(const char *text, double *value) {
   char *end;
   if (text[0] == '\0' || text[strspn(text, "0123456789.eE-")] != '\0' || text[0] == '-') {
@@ -128,7 +138,7 @@ static bool parse_share(const char *text, double *value) {
   return *end == '\0' && number >= 0 && number <= 1;
 }
 
-/* False: the value is wrong; `why` may say more than what is wanted. */
+/* Returns false if the value is wrong; `why` may then say more. */
 static bool take_value(const pccl_tool_option *option, void *into, const char *value, char *why, size_t room) {
   void *at = (char *)into + option->at;
   uint64_t number = 0;
@@ -148,8 +158,11 @@ static bool take_value(const pccl_tool_option *option, void *into, const char *v
     }
     case PCCL_TAKES_TEXT: memcpy(at, &value, sizeof value); return value[0] != '\0';
     case PCCL_TAKES_LIST:
-    case PCCL_TAKES_JOINED:
-    case PCCL_TAKES_NAME: return option->take(into, value);
+    case PCCL_TAKES_JOINED: return option->take(into, value);
+    case PCCL_TAKES_NAME: {
+      int name;
+      return option->parse_name(value, &name) ? (memcpy(at, &name, sizeof name), true) : false;
+    }
     case PCCL_TAKES_PARAMETER:
       return option->take != NULL ? option->take(into, value) : pccl_program_args_add(at, value);
     default: return false;
@@ -166,32 +179,32 @@ static void describe_words(const char *const *words, char *text, size_t room) {
   }
 }
 
-static void describe_wanted(const pccl_tool_option *option, char *text, size_t room) {
+static void describe_expected(const pccl_tool_option *option, char *text, size_t room) {
   unsigned long long min = (unsigned long long)option->min, max = (unsigned long long)option->max;
   char low[32], high[32];
   switch (option->takes) {
     case PCCL_TAKES_NUMBER:
-      snprintf(text, room, "%s from %llu to %llu", option->wants != NULL ? option->wants : "a number", min, max);
+      snprintf(text, room, "%s from %llu to %llu", option->expects != NULL ? option->expects : "a number", min, max);
       break;
     case PCCL_TAKES_SIZE:
-      snprintf(text, room, "%s from %s to %s", option->wants, pccl_size_word(option->min, low, sizeof low),
+      snprintf(text, room, "%s from %s to %s", option->expects, pccl_size_word(option->min, low, sizeof low),
                pccl_size_word(option->max, high, sizeof high));
       break;
-    case PCCL_TAKES_SIZES: snprintf(text, room, "%s", PCCL_SIZES_WANTED); break;
+    case PCCL_TAKES_SIZES: snprintf(text, room, "%s", PCCL_SIZES_EXPECTED); break;
     case PCCL_TAKES_SHARE: snprintf(text, room, "a share from 0 to 1"); break;
     case PCCL_TAKES_WORD: describe_words(option->words, text, room); break;
-    case PCCL_TAKES_PARAMETER: snprintf(text, room, "name=value"); break;
-    default: snprintf(text, room, "%s", option->wants); break;
+    case PCCL_TAKES_PARAMETER: snprintf(text, room, "NAME=VALUE"); break;
+    default: snprintf(text, room, "%s", option->expects); break;
   }
 }
 
 static int wrong_value(const char *tool, const pccl_tool_option *option, const char *value, const char *why) {
-  char wanted[300];
-  describe_wanted(option, wanted, sizeof wanted);
+  char expected[300];
+  describe_expected(option, expected, sizeof expected);
   if (value == NULL) {
-    return pccl_tool_usage(tool, "%s wants %s, nothing follows it", option->name, wanted);
+    return pccl_tool_usage(tool, "%s expects %s, but nothing follows it", option->name, expected);
   }
-  return pccl_tool_usage(tool, "%s wants %s, not \"%.200s\"%s", option->name, wanted, value, why);
+  return pccl_tool_usage(tool, "%s expects %s, not \"%.200s\"%s", option->name, expected, value, why);
 }
 
 /* ---- arguments ---- */
@@ -208,7 +221,7 @@ static const pccl_tool_option *find_option(const pccl_tool_option *options, cons
   return NULL;
 }
 
-/* A file whose name begins with two dashes is rather an option whose value was forgotten. */
+/* A file name that is also the name of an option is more likely a forgotten value. */
 static bool forgot_value(const pccl_tool_option *options, const pccl_tool_option *option, const char *next) {
   return option->takes == PCCL_TAKES_TEXT && next[0] == '-' && find_option(options, next) != NULL;
 }
@@ -242,14 +255,14 @@ static int take_path(const char *tool, const pccl_tool_option *options, void *in
     path++;
   }
   if (path->name == NULL) {
-    return unexpected(tool, options, argument);
+    return refuse_unexpected(tool, options, argument);
   }
   if (path->take != NULL) {
     return path->take(into, argument) ? PCCL_EXIT_OK : pccl_tool_usage(tool, "out of memory");
   }
   const char **at = (const char **)(void *)((char *)into + path->at);
   if (*at != NULL) {
-    return unexpected(tool, options, argument);
+    return refuse_unexpected(tool, options, argument);
   }
   *at = argument;
   return PCCL_EXIT_OK;
@@ -267,7 +280,7 @@ int pccl_tool_parse(const char *tool, const pccl_tool_option *options, void *int
     if (option != NULL) {
       status = take_option(tool, options, option, into, argc, argv, &i);
     } else if (!only_paths && argv[i][0] == '-') {
-      status = unexpected(tool, options, argv[i]);
+      status = refuse_unexpected(tool, options, argv[i]);
     } else {
       status = take_path(tool, options, into, argv[i]);
     }

@@ -1,164 +1,170 @@
-/* polyccl run: a program or a plan on the ranks of this machine. */
+/* polyccl run: the arguments and the outcome. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include <polyccl/compile.h>
-#include <polyccl/language.h>
 
 #include "base/error.h"
 #include "option.h"
 #include "output.h"
-#include "plan/plan.h"
 #include "program_args.h"
-#include "run.h"
+#include "run_load.h"
 #include "tools.h"
-
-const char pccl_run_help[] =
-    "usage: polyccl run PROGRAM|PLAN|FOLDER [-p name=value ...] [options]\n\n"
-    "Runs it on as many processes of this machine as it has ranks, with data that tells ranks and places apart, "
-    "checks\n"
-    "every element and the bytes around the buffers, and prints the table of nccl-tests. Times are medians of the\n"
-    "slowest rank. A program is compiled both out of place and in place; a plan has one placement.\n"
-    "Of a FOLDER all plans are loaded, and each call takes the one that fits (POLYCCL_DEBUG=info says which and "
-    "why).\n\n"
-    "  --collective NAME         which of a folder's plans\n"
-    "  --ranks N                 the program's parameter `ranks`\n"
-    "  --size MIN[:MAX[:FACTOR]] bytes of the larger buffer, 1k:64m:4 if not given; +STEP instead of FACTOR adds\n"
-    "  --count N                 elements per block instead of sizes\n"
-    "  --dtype TYPE              f32 (default), f64, i32, i64, u8, f16, bf16\n"
-    "  --op OP                   sum (default), prod, min, max, avg\n"
-    "  --in-place, --out-of-place   only this placement\n"
-    "  --alloc private|shared    buffers of the process (default), or that all processes can address\n"
-    "  --offset N                buffers start N elements off their alignment\n"
-    "  --generated[=FILE.so]     compile each plan to code (cc, or $CC) and run that instead of interpreting it; "
-    "FILE.so:\n"
-    "                            code compiled before (polyccl build)\n"
-    "  --threads                 ranks are threads of one process\n"
-    "  --iters N                 calls that are timed (default: by the clock)\n"
-    "  --warmup N                calls before (default 2)\n"
-    "  --apart                   time every call by itself, after a barrier (by default calls follow one another, and\n"
-    "                            those that only send overlap with the next)\n"
-    "  --check 0|1               check the results (default 1)\n"
-    "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
-    "  --order NAME              batch-major or task-major instead of the plan's own\n"
-    "  --trace FILE              record the quickest of nine more calls of the last size, for polyccl view --trace-in "
-    "(in place, where\n"
-    "                            both placements run)\n"
-    "  --depth N                 slots of a connection, at least what the plan needs\n";
-
-typedef struct run_args {
-  pccl_program_args program;
-  pccl_run_args run;
-  const char *code;
-  int ranks, alloc, offset, check; /* ranks 0: not given */
-  bool only_in_place, only_out_of_place, has_protocol, has_order, generated;
-  polyccl_protocol protocol;
-  int order;
-  bool has_collective; /* for folders */
-  polyccl_collective collective;
-  int depth;
-  const char *trace;
-  char made[PCCL_RUN_PLACEMENTS][64]; /* where code that was made here lies */
-} run_args;
 
 /* ---- arguments ---- */
 
-static bool take_dtype(void *into, const char *value) {
-  run_args *args = into;
-  return polyccl_dtype_parse(value, &args->run.dtype) == POLYCCL_SUCCESS;
-}
-static bool take_op(void *into, const char *value) {
-  run_args *args = into;
-  return polyccl_redop_parse(value, &args->run.op) == POLYCCL_SUCCESS;
-}
-static bool take_protocol(void *into, const char *value) {
-  run_args *args = into;
-  return polyccl_protocol_parse(value, &args->protocol) == POLYCCL_SUCCESS;
-}
-static bool take_collective(void *into, const char *value) {
-  run_args *args = into;
-  return polyccl_collective_parse(value, &args->collective) == POLYCCL_SUCCESS;
-}
-/* --generated makes the code, --generated=FILE.so has it. */
+/* --generated compiles code, --generated=FILE.so loads it. */
 static bool take_generated(void *into, const char *value) {
-  run_args *args = into;
+  pccl_run_request *args = into;
   args->generated = value == NULL;
   args->code = value;
   return value == NULL || *value != '\0';
 }
 
-const pccl_tool_option pccl_run_options[] = {
-    PCCL_PROGRAM_OPTIONS(run_args),
+static const pccl_tool_option run_options[] = {
+    PCCL_PROGRAM_OPTIONS(pccl_run_request),
     {.name = "--collective",
+     .value = "NAME",
+     .help = "Run this collective. It is needed for a folder that has plans for several.",
      .takes = PCCL_TAKES_NAME,
-     .wants = "allreduce, allgather, ...",
-     .take = take_collective,
-     .given = offsetof(run_args, has_collective)},
+     .expects = "allreduce, allgather, ...",
+     .at = offsetof(pccl_run_request, collective),
+     .parse_name = pccl_parse_collective,
+     .given = offsetof(pccl_run_request, has_collective)},
     {.name = "--ranks",
+     .value = "N",
+     .help = "Give the program's parameter ranks the value N; of a folder, use the plans for N ranks.",
      .takes = PCCL_TAKES_NUMBER,
-     .at = offsetof(run_args, ranks),
+     .at = offsetof(pccl_run_request, ranks),
      .min = 1,
      .max = POLYCCL_MAX_LOCAL_RANKS},
-    {.name = "--size", .takes = PCCL_TAKES_SIZES, .at = offsetof(run_args, run.sizes)},
+    {.name = "--size",
+     .value = "MIN[:MAX[:FACTOR]]",
+     .help = "Run calls of MIN to MAX bytes of a rank's larger buffer (default 1k:64m:4). Each size is FACTOR"
+             " times the one before (default 2); +STEP instead of FACTOR adds STEP. Sizes that come to the "
+             "same count run once, and a size below one element runs one element. Sizes that need more memory"
+             " than this machine has, or than ulimit -m, -v or -d allows, are an error before anything "
+             "starts.",
+     .takes = PCCL_TAKES_SIZES,
+     .at = offsetof(pccl_run_request, run.sizes)},
     {.name = "--count",
+     .value = "N",
+     .help = "Run calls of N elements in each block instead of sizes in bytes.",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of elements",
-     .at = offsetof(run_args, run.count),
+     .expects = "a number of elements",
+     .at = offsetof(pccl_run_request, run.count),
      .min = 0,
      .max = PCCL_MAX_BYTES,
-     .given = offsetof(run_args, run.has_count)},
-    {.name = "--dtype", .takes = PCCL_TAKES_NAME, .wants = "f32, f64, i32, i64, u8, f16 or bf16", .take = take_dtype},
-    {.name = "--op", .takes = PCCL_TAKES_NAME, .wants = "sum, prod, min, max or avg", .take = take_op},
-    {.name = "--in-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, only_in_place)},
-    {.name = "--out-of-place", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, only_out_of_place)},
-    {.name = "--alloc", .takes = PCCL_TAKES_WORD, .at = offsetof(run_args, alloc), .words = pccl_alloc_words},
+     .given = offsetof(pccl_run_request, run.has_count)},
+    {.name = "--dtype",
+     .value = "TYPE",
+     .help = "Use the data type f32 (default), f64, i32, i64, u8, f16 or bf16.",
+     .takes = PCCL_TAKES_NAME,
+     .expects = "f32, f64, i32, i64, u8, f16 or bf16",
+     .at = offsetof(pccl_run_request, run.dtype),
+     .parse_name = pccl_parse_dtype},
+    {.name = "--op",
+     .value = "OP",
+     .help = "Reduce by sum (default), prod, min, max or avg.",
+     .takes = PCCL_TAKES_NAME,
+     .expects = "sum, prod, min, max or avg",
+     .at = offsetof(pccl_run_request, run.op),
+     .parse_name = pccl_parse_redop},
+    {.name = "--in-place",
+     .help = "Run only in place.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(pccl_run_request, only_in_place)},
+    {.name = "--out-of-place",
+     .help = "Run only out of place.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(pccl_run_request, only_out_of_place)},
+    {.name = "--alloc",
+     .value = "private|shared",
+     .help = PCCL_HELP_ALLOC,
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(pccl_run_request, alloc),
+     .words = pccl_alloc_words},
     {.name = "--offset",
+     .value = "N",
+     .help = "Start the buffers N elements after their aligned address.",
      .takes = PCCL_TAKES_NUMBER,
-     .wants = "a number of elements",
-     .at = offsetof(run_args, offset),
+     .expects = "a number of elements",
+     .at = offsetof(pccl_run_request, offset),
      .min = 0,
      .max = 4096},
-    {.name = "--generated", .takes = PCCL_TAKES_JOINED, .wants = "a file", .take = take_generated},
-    {.name = "--threads", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, run.threads)},
+    {.name = "--generated",
+     .value = "FILE.so",
+     .help = "Run generated code instead of the interpreter: compile it now with cc or $CC, or load FILE.so, "
+             "which was compiled from the output of polyccl build.",
+     .takes = PCCL_TAKES_JOINED,
+     .expects = "a file",
+     .take = take_generated},
+    {.name = "--threads",
+     .help = "Run ranks as threads of one process.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(pccl_run_request, run.threads)},
     {.name = "--iters",
+     .value = "N",
+     .help = "Time N calls of each size. The default is as many as fit into a quarter of a second.",
      .takes = PCCL_TAKES_NUMBER,
-     .wants = "a number of calls",
-     .at = offsetof(run_args, run.iterations),
+     .expects = "a number of calls",
+     .at = offsetof(pccl_run_request, run.iterations),
      .min = 1,
      .max = 1 << 30},
     {.name = "--warmup",
+     .value = "N",
+     .help = "Make N calls before those that are timed (default 2).",
      .takes = PCCL_TAKES_NUMBER,
-     .wants = "a number of calls",
-     .at = offsetof(run_args, run.warmup),
+     .expects = "a number of calls",
+     .at = offsetof(pccl_run_request, run.warmup),
      .min = 0,
      .max = 1 << 30},
-    {.name = "--apart", .takes = PCCL_TAKES_NOTHING, .at = offsetof(run_args, run.apart)},
-    {.name = "--check", .takes = PCCL_TAKES_NUMBER, .at = offsetof(run_args, check), .min = 0, .max = 1},
-    {.name = "--protocol",
-     .takes = PCCL_TAKES_NAME,
-     .wants = "Simple, LL or LL128",
-     .take = take_protocol,
-     .given = offsetof(run_args, has_protocol)},
-    {.name = "--order",
-     .takes = PCCL_TAKES_WORD,
-     .at = offsetof(run_args, order),
-     .words = pccl_order_words,
-     .given = offsetof(run_args, has_order)},
-    {.name = "--trace", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(run_args, trace)},
-    {.name = "--depth",
+    {.name = "--apart",
+     .help = "Start every timed call after a barrier. By default calls follow one another, and a call that "
+             "only sends overlaps with the next.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(pccl_run_request, run.apart)},
+    {.name = "--check",
+     .value = "0|1",
+     .help = "Check the results (1, default) or not (0).",
      .takes = PCCL_TAKES_NUMBER,
-     .wants = "a number of slots",
-     .at = offsetof(run_args, depth),
+     .at = offsetof(pccl_run_request, check),
+     .min = 0,
+     .max = 1},
+    {.name = "--protocol",
+     .value = "NAME",
+     .help = PCCL_HELP_PROTOCOL,
+     .takes = PCCL_TAKES_NAME,
+     .expects = "Simple, LL or LL128",
+     .at = offsetof(pccl_run_request, protocol),
+     .parse_name = pccl_parse_protocol,
+     .given = offsetof(pccl_run_request, has_protocol)},
+    {.name = "--order",
+     .value = "NAME",
+     .help = PCCL_HELP_ORDER,
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(pccl_run_request, order),
+     .words = pccl_order_words,
+     .given = offsetof(pccl_run_request, has_order)},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "Write a trace of every step for polyccl view --trace-in: the fastest of nine more calls of the "
+             "last size. If both placements run, the trace is of the call in place.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(pccl_run_request, trace)},
+    {.name = "--depth",
+     .value = "N",
+     .help = "Give each connection N slots, at least as many as the plan needs.",
+     .takes = PCCL_TAKES_NUMBER,
+     .expects = "a number of slots",
+     .at = offsetof(pccl_run_request, depth),
      .min = 1,
      .max = 1 << 20},
     {.name = NULL},
 };
 
-static int parse(run_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("run", pccl_run_options, args, argc, argv);
+static int parse_run_args(pccl_run_request *args, int argc, char **argv) {
+  int status = pccl_tool_parse("run", run_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
@@ -170,146 +176,15 @@ static int parse(run_args *args, int argc, char **argv) {
     return pccl_tool_usage("run", "--in-place and --out-of-place exclude each other");
   }
   if (args->trace != NULL && (args->generated || args->code != NULL)) {
-    return pccl_tool_usage("run", "--trace watches the interpreter; leave --generated out");
+    return pccl_tool_usage("run", "--trace records the interpreter; it excludes --generated");
   }
-  return args->program.path != NULL
-             ? PCCL_EXIT_OK
-             : pccl_tool_usage("run", "which program or plan? (polyccl run PROGRAM|PLAN ..., see polyccl run --help)");
+  return args->program.path != NULL ? PCCL_EXIT_OK : pccl_tool_missing("run", "a program, a plan or a folder");
 }
 
-/* ---- plans ---- */
+/* ---- the run ---- */
 
-static polyccl_result adjust(const run_args *args, polyccl_plan *plan) {
-  if (args->has_protocol) {
-    plan->protocol = args->protocol;
-  }
-  if (args->has_order) {
-    plan->order = (polyccl_loop_order)args->order;
-  }
-  if (args->has_order || args->depth > 0) {
-    plan->fifo_depth = args->depth; /* 0: the verifier finds the least */
-  }
-  return POLYCCL_SUCCESS;
-}
-
-/* The placement that the program was written for must compile; that the other one cannot be had is no error unless it
- * was asked for. */
-static polyccl_result compile_both(run_args *args, const polyccl_program *program) {
-  static const polyccl_placement placement[PCCL_RUN_PLACEMENTS] = {POLYCCL_OUT_OF_PLACE, POLYCCL_IN_PLACE};
-  bool only = args->only_in_place || args->only_out_of_place;
-  bool written = polyccl_program_get_config(program)->inplace;
-  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
-    if ((i == 0 && args->only_in_place) || (i == 1 && args->only_out_of_place)) {
-      continue;
-    }
-    polyccl_compile_options how = {.size = sizeof(polyccl_compile_options), .placement = placement[i]};
-    polyccl_result result = polyccl_compile(program, &how, &args->run.plan[i]);
-    if (result != POLYCCL_SUCCESS && (only || i == (int)written)) {
-      return result;
-    }
-    if (result != POLYCCL_SUCCESS) {
-      fprintf(stderr, "polyccl run: only %s: %s\n", i == 0 ? "in place" : "out of place", polyccl_last_error());
-    }
-  }
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result load_program(run_args *args) {
-  polyccl_param *params = calloc(args->program.count + 1, sizeof *params);
-  if (params == NULL) {
-    return pccl_no_memory("parameters");
-  }
-  size_t count = args->program.count;
-  if (count > 0) {
-    memcpy(params, args->program.params, count * sizeof *params);
-  }
-  char ranks[16];
-  if (args->ranks > 0) {
-    snprintf(ranks, sizeof ranks, "%d", args->ranks);
-    params[count++] = (polyccl_param){"ranks", ranks};
-  }
-  polyccl_program *program = NULL;
-  polyccl_result result =
-      pccl_program_args_load("run", args->program.path, params, count, &args->program.accept, &program);
-  free(params);
-  if (result == POLYCCL_SUCCESS) {
-    result = compile_both(args, program);
-  }
-  polyccl_program_destroy(program);
-  return result;
-}
-
-static polyccl_result load_plan(run_args *args) {
-  polyccl_plan *plan;
-  if (args->program.count > 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a plan; -p is for programs", args->program.path);
-  }
-  PCCL_TRY(polyccl_plan_read(args->program.path, &plan));
-  args->run.plan[plan->inplace] = plan;
-  if (plan->inplace ? args->only_out_of_place : args->only_in_place) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is %s", args->program.path,
-                     plan->inplace ? "in place" : "out of place");
-  }
-  if (args->ranks > 0 && args->ranks != plan->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is for %d ranks, not %d", args->program.path, plan->ranks, args->ranks);
-  }
-  return POLYCCL_SUCCESS;
-}
-
-static bool is_folder(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static polyccl_result load_folder(run_args *args) {
-  if (args->program.count > 0 || args->has_protocol || args->has_order || args->depth > 0 || args->generated ||
-      args->code != NULL) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a folder: its plans run as they are", args->program.path);
-  }
-  pccl_run_folder folder = {.path = args->program.path,
-                            .ranks = args->ranks,
-                            .has_collective = args->has_collective,
-                            .collective = args->collective};
-  PCCL_TRY(pccl_run_open_folder(&folder, &args->run));
-  int unwanted = args->only_in_place ? 0 : args->only_out_of_place ? 1 : -1;
-  if (unwanted >= 0) {
-    polyccl_plan_destroy(args->run.plan[unwanted]);
-    args->run.plan[unwanted] = NULL;
-  }
-  return args->run.plan[0] != NULL || args->run.plan[1] != NULL
-             ? POLYCCL_SUCCESS
-             : pccl_fail(POLYCCL_ERROR_INVALID, "%s: no plan of this placement", folder.path);
-}
-
-static polyccl_result load(run_args *args) {
-  if (is_folder(args->program.path)) {
-    return load_folder(args);
-  }
-  if (args->has_collective) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is one file; --collective chooses among the plans of a folder",
-                     args->program.path);
-  }
-  bool plan;
-  PCCL_TRY(pccl_is_plan_file(args->program.path, &plan));
-  PCCL_TRY(plan ? load_plan(args) : load_program(args));
-  for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
-    if (args->run.plan[i] != NULL) {
-      PCCL_TRY(adjust(args, args->run.plan[i]));
-      PCCL_TRY(pccl_accept_plan(&args->program.accept, args->run.plan[i]));
-      PCCL_TRY(polyccl_plan_verify(args->run.plan[i], NULL));
-      if (args->code != NULL) {
-        args->run.code[i] = args->code;
-      } else if (args->generated) {
-        args->run.code[i] = args->made[i];
-        PCCL_TRY(pccl_run_generate(args->run.plan[i], args->made[i], sizeof args->made[i]));
-      }
-    }
-  }
-  return POLYCCL_SUCCESS;
-}
-
-static int run(run_args *args) {
-  polyccl_result result = load(args);
+static int run_plans(pccl_run_request *args) {
+  polyccl_result result = pccl_run_load(args);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("run", result);
   }
@@ -338,16 +213,16 @@ static int run(run_args *args) {
   return PCCL_EXIT_OK;
 }
 
-int pccl_tool_run(int argc, char **argv) {
-  run_args args = {.check = 1,
-                   .program = {.accept = {pccl_accept_local, NULL}},
-                   .run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
-                           .dtype = POLYCCL_FLOAT32,
-                           .op = POLYCCL_SUM,
-                           .warmup = 2}};
-  int status = parse(&args, argc, argv);
+static int run_command(int argc, char **argv) {
+  pccl_run_request args = {.check = 1,
+                           .program = {.accept = {pccl_accept_local, NULL}},
+                           .run = {.sizes = {.min = 1024, .max = (uint64_t)64 << 20, .factor = 4},
+                                   .dtype = POLYCCL_FLOAT32,
+                                   .op = POLYCCL_SUM,
+                                   .warmup = 2}};
+  int status = parse_run_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = run(&args);
+    status = run_plans(&args);
   }
   for (int i = 0; i < PCCL_RUN_PLACEMENTS; i++) {
     polyccl_plan_destroy(args.run.plan[i]);
@@ -355,3 +230,18 @@ int pccl_tool_run(int argc, char **argv) {
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_run_tool = {
+    .name = "run",
+    .usage = "PROGRAM|PLAN|FOLDER [-p NAME=VALUE ...] [--ranks N] [--size MIN[:MAX[:FACTOR]]] [OPTION ...]",
+    .summary = "Run a program or a plan on processes of this machine and check the results.",
+    .description =
+        "The command starts one process for each rank, fills the buffers with values that differ by rank "
+        "and place, runs calls of each size, and checks every element of the results and the bytes around"
+        " the buffers. It prints the table of nccl-tests; a time is the median over samples of the "
+        "slowest rank. A program is compiled both out of place and in place; a plan has one placement. "
+        "From a FOLDER all plans (NAME.plan and NAME.xml) are loaded, and each call uses the one that "
+        "fits; POLYCCL_DEBUG=info prints which one, and why not the others.",
+    .options = run_options,
+    .run = run_command,
+};

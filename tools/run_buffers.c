@@ -3,19 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "plan/plan.h"
 #include "run_ranks.h"
 
 enum { GUARD_BYTE = 0xa5 };
-
-pccl_collective_spec pccl_run_spec(const polyccl_plan *plan) {
-  return (pccl_collective_spec){.kind = plan->collective,
-                                .ranks = plan->ranks,
-                                .chunks = plan->chunks,
-                                .chunks_out = plan->chunks_out,
-                                .inplace = plan->inplace,
-                                .root = plan->root,
-                                .peer = plan->peer};
-}
 
 /* Bytes of `chunks` chunks of user memory, without guards. */
 static bool count_bytes(const pccl_run_args *args, const polyccl_plan *plan, size_t count, int chunks, size_t *bytes) {
@@ -31,7 +22,7 @@ static size_t guard_bytes(const pccl_run_args *args) {
 
 /* Without guards. */
 static bool user_bytes(const pccl_run_args *args, const polyccl_plan *plan, size_t count, size_t bytes[2]) {
-  pccl_collective_spec spec = pccl_run_spec(plan);
+  pccl_collective_spec spec = pccl_plan_spec(plan);
   int in, out;
   pccl_collective_shape(&spec, &in, &out);
   if (!count_bytes(args, plan, count, in, &bytes[0]) || !count_bytes(args, plan, count, out, &bytes[1])) {
@@ -76,7 +67,7 @@ void pccl_run_free_buffers(const pccl_run_args *args, pccl_run_buffers *b) {
 polyccl_result pccl_run_make_buffers(const pccl_run_args *args, const polyccl_plan *plan, int rank, size_t count,
                                      pccl_run_buffers *b) {
   size_t element = polyccl_dtype_size(args->dtype);
-  pccl_collective_spec spec = pccl_run_spec(plan);
+  pccl_collective_spec spec = pccl_plan_spec(plan);
   *b = (pccl_run_buffers){0};
   if (!user_bytes(args, plan, count, b->bytes)) {
     return pccl_fail(POLYCCL_ERROR_MEMORY, "no memory for buffers of %zu elements per block", count);
@@ -100,7 +91,6 @@ polyccl_result pccl_run_make_buffers(const pccl_run_args *args, const polyccl_pl
   return POLYCCL_SUCCESS;
 }
 
-/* Everything that is not input is set to a byte that no result has in all its places. */
 void pccl_run_reset(const pccl_run_args *args, const polyccl_plan *plan, int rank, size_t count, pccl_run_buffers *b) {
   size_t shift = args->offset * polyccl_dtype_size(args->dtype);
   for (int i = 0; i < 2; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "plan/plan.h"
 #include "run.h"
 
 /* What values depend on. */
@@ -123,7 +124,7 @@ static uint16_t bfloat_bits(double value) {
   return (uint16_t)(bits >> 16);
 }
 
-static void store(void *at, polyccl_dtype dtype, double value, int64_t integer) {
+static void store_element(void *at, polyccl_dtype dtype, double value, int64_t integer) {
   switch (dtype) {
     case POLYCCL_FLOAT32: memcpy(at, &(float){(float)value}, sizeof(float)); break;
     case POLYCCL_FLOAT64: memcpy(at, &value, sizeof value); break;
@@ -136,26 +137,16 @@ static void store(void *at, polyccl_dtype dtype, double value, int64_t integer) 
   }
 }
 
-static pccl_collective_spec spec_of(const polyccl_plan *plan) {
-  return (pccl_collective_spec){.kind = plan->collective,
-                                .ranks = plan->ranks,
-                                .chunks = plan->chunks,
-                                .chunks_out = plan->chunks_out,
-                                .inplace = plan->inplace,
-                                .root = plan->root,
-                                .peer = plan->peer};
-}
-
 void pccl_run_fill(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
                    void *input) {
-  pccl_collective_spec spec = spec_of(plan);
+  pccl_collective_spec spec = pccl_plan_spec(plan);
   int in, out;
   pccl_collective_shape(&spec, &in, &out);
   values v = values_of(plan, dtype, op);
   size_t elements = count * (size_t)(in / spec.chunks), bytes = polyccl_dtype_size(dtype);
   for (size_t i = 0; i < elements; i++) {
     int64_t value = value_at(&v, rank, i);
-    store((char *)input + i * bytes, dtype, (double)value, value);
+    store_element((char *)input + i * bytes, dtype, (double)value, value);
   }
 }
 
@@ -170,7 +161,7 @@ typedef struct expected {
 } expected;
 
 /* An integer as its type has it: min and max compare those. */
-static int64_t narrow(polyccl_dtype dtype, int64_t value) {
+static int64_t narrow_integer(polyccl_dtype dtype, int64_t value) {
   switch (dtype) {
     case POLYCCL_INT32: return (int32_t)value;
     case POLYCCL_UINT8: return (uint8_t)value;
@@ -178,8 +169,8 @@ static int64_t narrow(polyccl_dtype dtype, int64_t value) {
   }
 }
 
-static void add(expected *e, int rank, size_t index) {
-  int64_t number = narrow(e->v->dtype, value_at(e->v, rank, index)), before = (int64_t)e->integer;
+static void add_contribution(expected *e, int rank, size_t index) {
+  int64_t number = narrow_integer(e->v->dtype, value_at(e->v, rank, index)), before = (int64_t)e->integer;
   if (e->addends++ == 0) {
     e->integer = (uint64_t)number;
     e->value = (double)number;
@@ -198,14 +189,14 @@ static void add(expected *e, int rank, size_t index) {
 }
 
 /* 1: `got` is not the element; with `ranks` > 0 the average over them. */
-static uint64_t differs(expected *e, int ranks, const char *got) {
+static uint64_t element_differs(expected *e, int ranks, const char *got) {
   unsigned char right[8];
   int64_t integer = (int64_t)e->integer;
   if (ranks > 0) {
     e->value /= ranks;
-    integer = narrow(e->v->dtype, integer) / ranks;
+    integer = narrow_integer(e->v->dtype, integer) / ranks;
   }
-  store(right, e->v->dtype, e->value, integer);
+  store_element(right, e->v->dtype, e->value, integer);
   return memcmp(right, got, polyccl_dtype_size(e->v->dtype)) != 0;
 }
 
@@ -226,9 +217,9 @@ static uint64_t wrong_in_custom(const polyccl_plan *plan, const values *v, int r
     for (size_t within = 0; post->rank == rank && within < length; within++) {
       expected e = {.v = v};
       for (int32_t l = post->leaf; l < post->leaf + post->leaves; l++) {
-        add(&e, plan->leaf[l].rank, chunk_at(plan, plan->leaf[l].chunk, count, stride, &unused) + within);
+        add_contribution(&e, plan->leaf[l].rank, chunk_at(plan, plan->leaf[l].chunk, count, stride, &unused) + within);
       }
-      wrong += differs(&e, 0, output + (at + within) * bytes);
+      wrong += element_differs(&e, 0, output + (at + within) * bytes);
     }
   }
   return wrong;
@@ -236,7 +227,7 @@ static uint64_t wrong_in_custom(const polyccl_plan *plan, const values *v, int r
 
 uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype, polyccl_redop op, size_t count,
                         const void *output) {
-  pccl_collective_spec spec = spec_of(plan);
+  pccl_collective_spec spec = pccl_plan_spec(plan);
   size_t bytes = polyccl_dtype_size(dtype);
   values v = values_of(plan, dtype, op);
   if (spec.kind == POLYCCL_CUSTOM) {
@@ -257,9 +248,9 @@ uint64_t pccl_run_wrong(const polyccl_plan *plan, int rank, polyccl_dtype dtype,
       expected e = {.v = &v};
       int first = kind == PCCL_POST_ALL ? 0 : leaf.rank, last = kind == PCCL_POST_ALL ? spec.ranks - 1 : leaf.rank;
       for (int r = first; r <= last; r++) {
-        add(&e, r, (size_t)leaf.chunk * count + i);
+        add_contribution(&e, r, (size_t)leaf.chunk * count + i);
       }
-      wrong += differs(&e, average, (const char *)output + ((size_t)block * count + i) * bytes);
+      wrong += element_differs(&e, average, (const char *)output + ((size_t)block * count + i) * bytes);
     }
   }
   return wrong;

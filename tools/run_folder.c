@@ -1,11 +1,11 @@
-/* polyccl run FOLDER: the ranks load all of the folder's plans and choose among them as programs of the library do. */
+/* polyccl run FOLDER: the ranks load all plans of the folder, and the library chooses one for each call. */
 #include "base/error.h"
 #include "plan/folder.h"
 #include "run.h"
 
-/* Plans must agree in what the caller has not said. */
-static polyccl_result agree(const char *path, const polyccl_plan *plan, const polyccl_plan *first, bool collective,
-                            bool ranks) {
+/* Plans must agree in what the command line does not choose. */
+static polyccl_result check_plans_agree(const char *path, const polyccl_plan *plan, const polyccl_plan *first,
+                                        bool collective, bool ranks) {
   if (!collective && plan->collective != first->collective) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: %s, others are %s: choose with --collective", path,
                      polyccl_collective_name(plan->collective), polyccl_collective_name(first->collective));
@@ -17,8 +17,8 @@ static polyccl_result agree(const char *path, const polyccl_plan *plan, const po
   return POLYCCL_SUCCESS;
 }
 
-/* Keeps the first plan of each placement: its shape is the shape of the calls. */
-static polyccl_result take(const char *path, const pccl_run_folder *folder, pccl_run_args *run) {
+/* Keeps the first plan of each placement, which defines the shape of the calls. */
+static polyccl_result add_folder_plan(const char *path, const pccl_run_folder *folder, pccl_run_args *run) {
   polyccl_plan *plan;
   PCCL_TRY(polyccl_plan_read(path, &plan));
   const polyccl_plan *first = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
@@ -26,7 +26,7 @@ static polyccl_result take(const char *path, const pccl_run_folder *folder, pccl
   bool wanted = (folder->ranks == 0 || plan->ranks == folder->ranks) &&
                 (!folder->has_collective || plan->collective == folder->collective);
   if (wanted && first != NULL) {
-    result = agree(path, plan, first, folder->has_collective, folder->ranks != 0);
+    result = check_plans_agree(path, plan, first, folder->has_collective, folder->ranks != 0);
   }
   if (wanted && result == POLYCCL_SUCCESS && run->plan[plan->inplace] == NULL) {
     run->plan[plan->inplace] = plan;
@@ -41,7 +41,7 @@ polyccl_result pccl_run_open_folder(const pccl_run_folder *folder, pccl_run_args
   PCCL_TRY(pccl_plan_files_list(folder->path, &files));
   polyccl_result result = POLYCCL_SUCCESS;
   for (size_t i = 0; i < files.count && result == POLYCCL_SUCCESS; i++) {
-    result = take(files.path[i], folder, run);
+    result = add_folder_plan(files.path[i], folder, run);
   }
   pccl_plan_files_free(&files);
   PCCL_TRY(result);

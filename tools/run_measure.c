@@ -1,22 +1,17 @@
-/* How long calls take: samples of batches, the median over the samples of the slowest rank. */
+/* Times calls: a sample is a batch of calls, a time is the median over the samples of the slowest rank. */
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "run_ranks.h"
 
-enum { MOST_BATCH = 200 };
-static const double wanted_seconds = 0.25; /* per size and placement, by the clock */
+enum { MAX_BATCH = 200 };
+static const double wanted_seconds =
+    0.25; /* of all samples of a size and placement without --iters: long enough for 51 samples of a millisecond */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Spins with yields; ends when the communicator was aborted. */
+/* Waits for the other ranks; fails if the communicator was aborted. */
 polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
   uint32_t ranks = (uint32_t)polyccl_comm_count(comm), phase = atomic_load(&b->phase);
   if (atomic_fetch_add(&b->arrived, 1) + 1 == ranks) {
@@ -24,9 +19,9 @@ polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
     atomic_store(&b->phase, phase + 1);
     return POLYCCL_SUCCESS;
   }
-  bool crowded = (long)ranks > sysconf(_SC_NPROCESSORS_ONLN);
+  bool oversubscribed = (long)ranks > sysconf(_SC_NPROCESSORS_ONLN);
   for (uint32_t spins = 1; atomic_load_explicit(&b->phase, memory_order_acquire) == phase; spins++) {
-    if (crowded || spins % 20000 == 0) {
+    if (oversubscribed || spins % 20000 == 0) {
       sched_yield();
     }
     if (spins % 20000 == 0) {
@@ -36,7 +31,6 @@ polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
   return POLYCCL_SUCCESS;
 }
 
-/* `id`: the plan; with a folder the placement, the library chooses the plan. */
 polyccl_result pccl_run_calls(polyccl_comm *comm, int id, const pccl_run_args *args, const pccl_run_buffers *b,
                               size_t count, int times) {
   for (int i = 0; i < times; i++) {
@@ -52,7 +46,6 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The slowest rank of each sample, the median of the samples. */
 double pccl_run_median(const pccl_run_board *b, int ranks) {
   double slowest[PCCL_RUN_MAX_SAMPLES];
   for (int s = 0; s < b->samples; s++) {
@@ -72,12 +65,12 @@ static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, 
   int trial = 5;
   PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, j->args->warmup + 1));
   PCCL_TRY(pccl_run_barrier(comm, j->board));
-  double start = now();
+  double start = pccl_now_seconds();
   PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, trial));
-  double each = (now() - start) / trial;
+  double each = (pccl_now_seconds() - start) / trial;
   if (polyccl_comm_user_rank(comm) == 0) {
-    double batch = each > 0 ? 0.001 / each : MOST_BATCH;
-    j->board->batch = batch < 1 || j->args->apart ? 1 : batch > MOST_BATCH ? MOST_BATCH : (int)batch;
+    double batch = each > 0 ? 0.001 / each : MAX_BATCH;
+    j->board->batch = batch < 1 || j->args->apart ? 1 : batch > MAX_BATCH ? MAX_BATCH : (int)batch;
     double samples = wanted_seconds / (each * j->board->batch + 1e-9);
     j->board->samples = samples < 5 ? 5 : samples > PCCL_RUN_MAX_SAMPLES ? PCCL_RUN_MAX_SAMPLES : (int)samples;
     if (j->args->iterations > 0) {
@@ -89,16 +82,16 @@ static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, 
   return pccl_run_barrier(comm, j->board);
 }
 
-/* All ranks go on at one time of the clock, since they leave a barrier microseconds apart. */
+/* Lets all ranks start at one time of the clock, since they leave a barrier microseconds apart. */
 static polyccl_result start_together(polyccl_comm *comm, pccl_run_board *b, double *start) {
   enum { AHEAD_NS = 20000 };
   PCCL_TRY(pccl_run_barrier(comm, b));
   if (polyccl_comm_user_rank(comm) == 0) {
-    atomic_store(&b->start, (uint64_t)(now() * 1e9) + AHEAD_NS);
+    atomic_store(&b->start, pccl_now() + AHEAD_NS);
   }
   PCCL_TRY(pccl_run_barrier(comm, b));
   double at = (double)atomic_load(&b->start) * 1e-9;
-  while ((*start = now()) < at) {
+  while ((*start = pccl_now_seconds()) < at) {
   }
   *start = at;
   return POLYCCL_SUCCESS;
@@ -114,10 +107,10 @@ polyccl_result pccl_run_measure(polyccl_comm *comm, pccl_run_job *j, int id, con
       PCCL_TRY(start_together(comm, j->board, &start));
     } else {
       PCCL_TRY(pccl_run_barrier(comm, j->board));
-      start = now();
+      start = pccl_now_seconds();
     }
     PCCL_TRY(pccl_run_calls(comm, id, j->args, b, count, batch));
-    mine[s] = (now() - start) / batch;
+    mine[s] = (pccl_now_seconds() - start) / batch;
   }
   return pccl_run_barrier(comm, j->board);
 }

@@ -1,4 +1,4 @@
-/* polyccl simulate: a program or a plan on a modelled machine. */
+/* polyccl simulate: how long a program or a plan takes on a modelled machine. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,21 +11,6 @@
 #include "sizes.h"
 #include "tools.h"
 
-const char pccl_simulate_help[] =
-    "usage: polyccl simulate PROGRAM|PLAN [-p name=value ...] --topology MACHINE|FILE --size SIZE [options]\n\n"
-    "Runs the plan on a modelled machine (polyccl topology --list) and prints the time, bandwidths, what thread "
-    "blocks\n"
-    "and links do, and the lines of the program on the critical path. With several sizes: one line for each.\n\n"
-    "  --size MIN[:MAX[:FACTOR]] bytes of the larger buffer of a rank; +STEP instead of FACTOR adds\n"
-    "  --protocol NAME           Simple, LL, LL128 instead of the plan's own\n"
-    "  --order NAME              batch-major or task-major instead of the plan's own\n"
-    "  --micro-batches N         instead of as few as make messages fit into FIFO slots\n"
-    "  --depth N                 FIFO slots per connection instead of the machine's\n"
-    "  --contention X            share of a link lost per thread block beyond those that fill it\n"
-    "  --tolerance X             changes of a link's share below this are not passed on; 0: exact max-min fairness\n"
-    "                            (default: exact while that is cheap, then 0.03)\n"
-    "  --timeline FILE           what every thread block does when, and the use of links, tab-separated\n";
-
 typedef struct simulate_args {
   pccl_program_args program;
   const char *topology, *timeline;
@@ -34,59 +19,78 @@ typedef struct simulate_args {
   polyccl_sim_options options;
 } simulate_args;
 
-static bool take_protocol(void *into, const char *value) {
-  simulate_args *args = into;
-  polyccl_protocol protocol;
-  bool known = polyccl_protocol_parse(value, &protocol) == POLYCCL_SUCCESS;
-  args->options.protocol = known ? (int32_t)protocol : -1;
-  return known;
-}
-
-const pccl_tool_option pccl_simulate_options[] = {
+static const pccl_tool_option simulate_options[] = {
     PCCL_PROGRAM_OPTIONS(simulate_args),
-    {.name = "--topology",
-     .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
-     .at = offsetof(simulate_args, topology)},
+    PCCL_TOPOLOGY_OPTION(simulate_args, topology),
     {.name = "--size",
+     .value = "MIN[:MAX[:FACTOR]]",
+     .help = "Simulate calls of MIN to MAX bytes of a rank's larger buffer. Each size is FACTOR times the one"
+             " before (default 2); +STEP instead of FACTOR adds STEP.",
      .takes = PCCL_TAKES_SIZES,
      .at = offsetof(simulate_args, sizes),
      .given = offsetof(simulate_args, has_sizes)},
-    {.name = "--protocol", .takes = PCCL_TAKES_NAME, .wants = "Simple, LL or LL128", .take = take_protocol},
+    {.name = "--protocol",
+     .value = "NAME",
+     .help = PCCL_HELP_PROTOCOL,
+     .takes = PCCL_TAKES_NAME,
+     .expects = "Simple, LL or LL128",
+     .at = offsetof(simulate_args, options.protocol),
+     .parse_name = pccl_parse_protocol},
     {.name = "--order",
+     .value = "NAME",
+     .help = PCCL_HELP_ORDER,
      .takes = PCCL_TAKES_WORD,
      .at = offsetof(simulate_args, options.order),
      .words = pccl_order_words},
     {.name = "--micro-batches",
+     .value = "N",
+     .help = PCCL_HELP_MICRO_BATCHES,
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(simulate_args, options.micro_batches),
      .min = 1,
      .max = INT32_MAX},
     {.name = "--depth",
+     .value = "N",
+     .help = "Give each connection N FIFO slots instead of the machine's number.",
      .takes = PCCL_TAKES_NUMBER,
-     .wants = "a number of slots",
+     .expects = "a number of slots",
      .at = offsetof(simulate_args, options.fifo_depth),
      .min = 1,
      .max = 4096},
-    {.name = "--contention", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.contention)},
-    {.name = "--tolerance", .takes = PCCL_TAKES_SHARE, .at = offsetof(simulate_args, options.tolerance)},
-    {.name = "--timeline", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(simulate_args, timeline)},
+    {.name = "--contention",
+     .value = "X",
+     .help = "Take the share X of a link's bandwidth away for each thread block beyond those that fill it.",
+     .takes = PCCL_TAKES_SHARE,
+     .at = offsetof(simulate_args, options.contention)},
+    {.name = "--tolerance",
+     .value = "X",
+     .help = "Ignore changes of a link's share that are smaller than X; 0 is exact max-min fairness. The "
+             "default is exact for small plans and 0.03 for large ones.",
+     .takes = PCCL_TAKES_SHARE,
+     .at = offsetof(simulate_args, options.tolerance)},
+    {.name = "--timeline",
+     .value = "FILE",
+     .help = "Write what every thread block does at which time and the use of links, separated by tabs.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(simulate_args, timeline)},
     {.name = NULL},
 };
 
-static int parse(simulate_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("simulate", pccl_simulate_options, args, argc, argv);
+static int parse_simulate_args(simulate_args *args, int argc, char **argv) {
+  int status = pccl_tool_parse("simulate", simulate_options, args, argc, argv);
   if (status != PCCL_EXIT_OK) {
     return status;
   }
   if (args->program.path == NULL || args->topology == NULL || !args->has_sizes) {
-    return pccl_tool_usage("simulate", "%s (polyccl simulate PROGRAM|PLAN --topology T --size S, see --help)",
-                           args->program.path == NULL ? "which program or plan?"
-                           : args->topology == NULL   ? "on which --topology?"
-                                                      : "at which --size?");
+    return pccl_tool_missing("simulate", args->program.path == NULL ? "a program or a plan"
+                                         : args->topology == NULL   ? "--topology"
+                                                                    : "--size");
   }
   bool several = pccl_sizes_count(&args->sizes) > 1;
-  return args->timeline != NULL && several ? pccl_tool_usage("simulate", "--timeline is for one size") : PCCL_EXIT_OK;
+  return args->timeline != NULL && several
+             ? pccl_tool_usage("simulate", "--timeline needs a single --size, not a range")
+             : PCCL_EXIT_OK;
 }
 
 static int write_timeline(const simulate_args *args, const polyccl_simulation *s, const polyccl_plan *plan) {
@@ -99,15 +103,15 @@ static int write_timeline(const simulate_args *args, const polyccl_simulation *s
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("simulate", result));
 }
 
-/* The critical path costs 24 bytes per step execution: beyond this many it is left out. */
-static const uint64_t most_critical = 20000000;
+/* The critical path needs 24 bytes for each executed step; it is left out beyond this many (480 MB). */
+static const uint64_t max_critical = 20000000;
 
 static int one_size(const simulate_args *args, const polyccl_plan *plan, const polyccl_topology *topology) {
   polyccl_sim_options o = args->options;
   o.bytes = args->sizes.min;
   o.keep = args->timeline != NULL ? POLYCCL_SIM_TIMELINE | POLYCCL_SIM_LINK_USE : 0;
   uint64_t batches = o.micro_batches > 0 ? (uint64_t)o.micro_batches : 1 + o.bytes / (UINT64_C(1) << 19);
-  o.keep |= plan->steps * batches <= most_critical ? POLYCCL_SIM_CRITICAL : 0;
+  o.keep |= plan->steps * batches <= max_critical ? POLYCCL_SIM_CRITICAL : 0;
   polyccl_simulation *s = NULL;
   polyccl_result result = polyccl_simulate(plan, topology, &o, &s);
   int status = PCCL_EXIT_OK;
@@ -149,20 +153,7 @@ static int many_sizes(const simulate_args *args, const polyccl_plan *plan, const
   return PCCL_EXIT_OK;
 }
 
-/* Another loop order is another plan: it needs its own proof, and perhaps a deeper FIFO. */
-static polyccl_result adjust(const simulate_args *args, polyccl_plan *plan) {
-  if (args->options.order < 0 || args->options.order == (int32_t)plan->order) {
-    return POLYCCL_SUCCESS;
-  }
-  plan->order = (polyccl_loop_order)args->options.order;
-  plan->fifo_depth = 0;
-  polyccl_verify_report report;
-  polyccl_result result = polyccl_plan_verify(plan, &report);
-  plan->fifo_depth = result == POLYCCL_SUCCESS ? report.fifo_depth : 0;
-  return result;
-}
-
-static int simulate(const simulate_args *args) {
+static int simulate_plan(const simulate_args *args) {
   polyccl_topology *topology = NULL;
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_topology_open(args->topology, &topology);
@@ -171,8 +162,8 @@ static int simulate(const simulate_args *args) {
     program.accept = (pccl_accept){pccl_accept_on, topology};
     result = pccl_plan_args_load("simulate", &program, &plan);
   }
-  if (result == POLYCCL_SUCCESS) {
-    result = adjust(args, plan);
+  if (result == POLYCCL_SUCCESS && args->options.order >= 0) {
+    result = pccl_plan_set_order(plan, (polyccl_loop_order)args->options.order);
   }
   int status;
   if (result != POLYCCL_SUCCESS) {
@@ -190,12 +181,23 @@ static int simulate(const simulate_args *args) {
   return status;
 }
 
-int pccl_tool_simulate(int argc, char **argv) {
+static int simulate_command(int argc, char **argv) {
   simulate_args args = {.options = POLYCCL_SIM_DEFAULTS};
-  int status = parse(&args, argc, argv);
+  int status = parse_simulate_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = simulate(&args);
+    status = simulate_plan(&args);
   }
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_simulate_tool = {
+    .name = "simulate",
+    .usage = "PROGRAM|PLAN [-p NAME=VALUE ...] --topology MACHINE|FILE --size MIN[:MAX[:FACTOR]] [OPTION ...]",
+    .summary = "Simulate a plan on a modelled machine.",
+    .description =
+        "For one size the command prints the time, the bandwidths, what thread blocks and links do, and "
+        "the lines of the program on the critical path. For several sizes it prints one line each.",
+    .options = simulate_options,
+    .run = simulate_command,
+};

@@ -1,5 +1,5 @@
-/* The polyccl command: one file per subcommand, `int pccl_tool_NAME(int argc, char **argv)`, listed in command.c.
- * argv[0] is the subcommand's name. Exit status: 0 done, 1 ran and failed (wrong data, a rank died), 2 bad input. */
+/* The polyccl command. Each subcommand is a file NAME.c that defines pccl_NAME_tool and a line in PCCL_TOOLS; its files
+ * stand in CMakeLists.txt, its manual page in docs/man. */
 #ifndef PCCL_TOOLS_H
 #define PCCL_TOOLS_H
 
@@ -7,38 +7,54 @@
 
 #include "option.h"
 
+/* What the command ends with: it succeeded; it ran and failed (wrong data, a rank died); the input is wrong. */
 enum { PCCL_EXIT_OK = 0, PCCL_EXIT_FAILED = 1, PCCL_EXIT_INVALID = 2 };
+
+typedef struct pccl_tool {
+  const char *name;
+  const char *usage;       /* what follows the name; a newline separates several usages */
+  const char *summary;     /* one sentence */
+  const char *description; /* further sentences, or "" */
+  const pccl_tool_option *options;
+  int (*run)(int argc, char **argv); /* argv[0] is the name; the exit status */
+} pccl_tool;
+
+/* Every subcommand, in the order in which polyccl help lists them. */
+#define PCCL_TOOLS(X) \
+  X(check)            \
+  X(compile)          \
+  X(verify)           \
+  X(run)              \
+  X(simulate)         \
+  X(compare)          \
+  X(view)             \
+  X(topology)         \
+  X(calibrate)        \
+  X(build)            \
+  X(export)           \
+  X(info)
+
+#define PCCL_DECLARE_TOOL(name) extern const pccl_tool pccl_##name##_tool;
+PCCL_TOOLS(PCCL_DECLARE_TOOL)
+#undef PCCL_DECLARE_TOOL
+
+/* The same as a list that ends with NULL. */
+extern const pccl_tool *const pccl_tools[];
 
 /* The whole command: argv[1] is the subcommand. The exit status. */
 int pccl_command(int argc, char **argv);
 
-/* Prints "polyccl NAME: message" to stderr, returns PCCL_EXIT_INVALID. */
+/* Prints "polyccl NAME: message" to standard error, returns PCCL_EXIT_INVALID. */
 int pccl_tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints polyccl_last_error() to stderr; the exit status that `result` means. */
+/* The same for an argument that was not given: `what` is "a plan" or "--size". */
+int pccl_tool_missing(const char *tool, const char *what);
+
+/* Prints polyccl_last_error() to standard error; the exit status that `result` means. */
 int pccl_tool_failed(const char *tool, polyccl_result result);
 
-/* Prints to stderr what the topology's reader assumed, a line each. */
+/* Prints to standard error what the topology's reader assumed, a line each. */
 struct polyccl_topology;
 void pccl_tool_say_assumptions(const char *tool, const struct polyccl_topology *topology);
-
-int pccl_tool_build(int argc, char **argv);
-int pccl_tool_calibrate(int argc, char **argv);
-int pccl_tool_check(int argc, char **argv);
-int pccl_tool_compare(int argc, char **argv);
-int pccl_tool_compile(int argc, char **argv);
-int pccl_tool_export(int argc, char **argv);
-int pccl_tool_info(int argc, char **argv);
-int pccl_tool_run(int argc, char **argv);
-int pccl_tool_simulate(int argc, char **argv);
-int pccl_tool_topology(int argc, char **argv);
-int pccl_tool_verify(int argc, char **argv);
-int pccl_tool_view(int argc, char **argv);
-
-/* What each takes (option.h), and the text of its --help where that stands beside it. */
-extern const pccl_tool_option pccl_build_options[], pccl_calibrate_options[], pccl_check_options[],
-    pccl_compare_options[], pccl_compile_options[], pccl_export_options[], pccl_info_options[], pccl_run_options[],
-    pccl_simulate_options[], pccl_topology_options[], pccl_verify_options[], pccl_view_options[];
-extern const char pccl_calibrate_help[], pccl_compare_help[], pccl_export_help[], pccl_run_help[], pccl_simulate_help[];
 
 #endif

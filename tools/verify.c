@@ -1,4 +1,4 @@
-/* polyccl verify: what is proved of a plan from anywhere. */
+/* polyccl verify: proves that a plan is right and reports what it needs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
 
-/* XML does not say how many slots a connection has: the executor has what it has. */
+/* XML does not say how many slots a connection has; each executor has its own number. */
 static void print_slots(const polyccl_plan *plan, int32_t needed) {
   const pccl_xml_target *target;
   printf("  slots of the targets with %s:", polyccl_protocol_name(plan->protocol));
@@ -38,7 +38,7 @@ static void print_report(const char *path, const polyccl_plan *plan, const polyc
   printf("  the same bits on every rank: %s\n", yes_no(report->identical));
 }
 
-/* Whether the plan can be written for the target tells whether the target can run it. */
+/* A target can run a plan if the plan can be written for it. */
 static polyccl_result check_target(const char *path, const polyccl_plan *plan, const pccl_xml_target *target) {
   FILE *nowhere = fopen("/dev/null", "w");
   if (nowhere == NULL) {
@@ -53,7 +53,7 @@ static polyccl_result check_target(const char *path, const polyccl_plan *plan, c
 }
 
 /* `target` may be NULL. */
-static polyccl_result verify(const char *path, const pccl_xml_target *target) {
+static polyccl_result verify_plan_file(const char *path, const pccl_xml_target *target) {
   polyccl_plan *plan;
   polyccl_verify_report report;
   polyccl_result result = polyccl_plan_read(path, &plan);
@@ -79,21 +79,26 @@ typedef struct verify_args {
   int format; /* of the target, as an index in pccl_format_words; 0: no target was named */
 } verify_args;
 
-const pccl_tool_option pccl_verify_options[] = {
-    {.name = "--target", .takes = PCCL_TAKES_WORD, .at = offsetof(verify_args, format), .words = pccl_format_words},
-    {.name = "", .takes = PCCL_TAKES_PATH, .wants = "a plan", .at = offsetof(verify_args, path)},
+static const pccl_tool_option verify_options[] = {
+    {.name = "--target",
+     .value = "xml|azure|rccl",
+     .help = "Check also that the plan fits this executor of MSCCL XML. The names are the formats of polyccl "
+             "compile.",
+     .takes = PCCL_TAKES_WORD,
+     .at = offsetof(verify_args, format),
+     .words = pccl_format_words},
+    {.name = "", .takes = PCCL_TAKES_PATH, .expects = "a plan", .at = offsetof(verify_args, path)},
     {.name = NULL},
 };
 
-int pccl_tool_verify(int argc, char **argv) {
+static int verify_command(int argc, char **argv) {
   verify_args args = {0};
-  int status = pccl_tool_parse("verify", pccl_verify_options, &args, argc, argv);
+  int status = pccl_tool_parse("verify", verify_options, &args, argc, argv);
   if (status != PCCL_EXIT_OK || args.path == NULL) {
-    return status != PCCL_EXIT_OK ? status
-                                  : pccl_tool_usage("verify", "expects one plan: polyccl verify [--target NAME] PLAN");
+    return status != PCCL_EXIT_OK ? status : pccl_tool_missing("verify", "a plan");
   }
-  polyccl_result result =
-      verify(args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
+  polyccl_result result = verify_plan_file(
+      args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }
@@ -103,3 +108,18 @@ int pccl_tool_verify(int argc, char **argv) {
   }
   return PCCL_EXIT_OK;
 }
+
+const pccl_tool pccl_verify_tool = {
+    .name = "verify",
+    .usage = "PLAN [--target NAME]",
+    .summary = "Prove that a plan is right.",
+    .description =
+        "PLAN is plan text or MSCCL XML, from any compiler. The command proves that the plan stays in its"
+        " buffers, that sends and receives match, that it cannot deadlock at its FIFO depth with any "
+        "number of micro-batches, that it has no data race, and that every output chunk is right at the "
+        "end. If it is wrong, the error names the first fault by rank, thread block, step and source "
+        "line. If it is right, the report gives the minimum FIFO depth that the plan needs and the slots "
+        "that the executors of MSCCL XML have.",
+    .options = verify_options,
+    .run = verify_command,
+};

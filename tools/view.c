@@ -1,4 +1,4 @@
-/* polyccl view PLAN|PROGRAM: a page or pictures for papers, of a plan, a simulation or a trace. */
+/* polyccl view: draws a plan, a simulation or a trace as a page or a picture. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 #include "view/pictures.h"
 #include "view/simulated.h"
 
-enum { MOST_FACTS = 12 };
+enum { MAX_FACTS = 12 };
 
 typedef struct view_args {
   pccl_program_args program;
@@ -32,79 +32,105 @@ typedef struct viewed {
   polyccl_plan *plan;
   polyccl_topology *topology;
   polyccl_trace *simulated, *measured;
-  pccl_fact facts[MOST_FACTS];
+  pccl_fact facts[MAX_FACTS];
   size_t fact_count;
 } viewed;
 
 /* ---- arguments ---- */
 
-static bool take_protocol(void *into, const char *value) {
-  polyccl_protocol protocol = POLYCCL_SIMPLE;
-  bool known = polyccl_protocol_parse(value, &protocol) == POLYCCL_SUCCESS;
-  ((view_args *)into)->protocol = (int)protocol;
-  return known;
-}
-
-const pccl_tool_option pccl_view_options[] = {
+static const pccl_tool_option view_options[] = {
     PCCL_PROGRAM_OPTIONS(view_args),
-    {.name = "--topology",
-     .takes = PCCL_TAKES_TEXT,
-     .wants = "a machine or a file",
-     .at = offsetof(view_args, topology)},
+    PCCL_TOPOLOGY_OPTION(view_args, topology),
     {.name = "--size",
+     .value = "SIZE",
+     .help = "Simulate a call of SIZE bytes of a rank's larger buffer (default 1m).",
      .takes = PCCL_TAKES_SIZE,
-     .wants = "a number of bytes",
+     .expects = "a number of bytes",
      .at = offsetof(view_args, bytes),
      .max = PCCL_MAX_BYTES},
-    {.name = "--protocol", .takes = PCCL_TAKES_NAME, .wants = "Simple, LL or LL128", .take = take_protocol},
+    {.name = "--protocol",
+     .value = "NAME",
+     .help = PCCL_HELP_PROTOCOL,
+     .takes = PCCL_TAKES_NAME,
+     .expects = "Simple, LL or LL128",
+     .at = offsetof(view_args, protocol),
+     .parse_name = pccl_parse_protocol},
     {.name = "--micro-batches",
+     .value = "N",
+     .help = PCCL_HELP_MICRO_BATCHES,
      .takes = PCCL_TAKES_NUMBER,
      .at = offsetof(view_args, micro_batches),
      .min = 0,
      .max = INT32_MAX},
-    {.name = "--trace-in", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_in)},
-    {.name = "--trace", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, trace_out)},
-    {.name = "--svg", .takes = PCCL_TAKES_NOTHING, .at = offsetof(view_args, svg)},
-    {.name = "--chunk", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, chunk), .min = 0, .max = INT32_MAX},
-    {.name = "--rank", .takes = PCCL_TAKES_NUMBER, .at = offsetof(view_args, rank), .min = 0, .max = INT32_MAX},
-    {.name = "-o", .takes = PCCL_TAKES_TEXT, .wants = "a file", .at = offsetof(view_args, output)},
+    {.name = "--trace-in",
+     .value = "FILE",
+     .help = "Show a trace that polyccl run --trace or another program wrote as Chrome trace events, beside "
+             "the simulation if there is one.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(view_args, trace_in)},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "Write the simulation as Chrome trace events.",
+     .takes = PCCL_TAKES_TEXT,
+     .expects = "a file",
+     .at = offsetof(view_args, trace_out)},
+    {.name = "--svg",
+     .help = "Draw a picture instead of a page.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(view_args, svg)},
+    {.name = "--chunk",
+     .value = "N",
+     .help = "Draw the way of chunk N of the larger buffer (with --svg).",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(view_args, chunk),
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = "--rank",
+     .value = "R",
+     .help = "Draw only rank R, in detail (with --svg).",
+     .takes = PCCL_TAKES_NUMBER,
+     .at = offsetof(view_args, rank),
+     .min = 0,
+     .max = INT32_MAX},
+    PCCL_OUTPUT_OPTION(view_args, output),
     {.name = NULL},
 };
 
-/* What belongs together. */
+/* Checks which options need or exclude each other. */
 static int check_args(const view_args *args) {
   if (args->program.path == NULL && args->trace_in == NULL) {
-    return pccl_tool_usage("view", "which plan, program or trace? (polyccl view PLAN|PROGRAM ... or --trace-in FILE)");
+    return pccl_tool_missing("view", "a plan, a program or --trace-in");
   }
   if (args->program.path == NULL && (args->topology != NULL || args->chunk >= 0)) {
     return pccl_tool_usage("view", "%s needs a plan or a program", args->topology != NULL ? "--topology" : "--chunk");
   }
   if (!args->svg && (args->chunk >= 0 || args->rank >= 0)) {
-    return pccl_tool_usage("view", "%s goes with --svg", args->chunk >= 0 ? "--chunk" : "--rank");
+    return pccl_tool_usage("view", "%s needs --svg", args->chunk >= 0 ? "--chunk" : "--rank");
   }
   if (args->chunk >= 0 && args->rank >= 0) {
-    return pccl_tool_usage("view", "--chunk and --rank are two pictures: choose one");
+    return pccl_tool_usage("view", "--chunk and --rank exclude each other");
   }
   if (args->trace_out != NULL && args->topology == NULL) {
-    return pccl_tool_usage("view", "--trace writes what was simulated: it needs --topology");
+    return pccl_tool_usage("view", "--trace writes a simulation; it needs --topology");
   }
   if (!args->svg && args->topology == NULL && args->trace_in == NULL) {
     return pccl_tool_usage("view",
-                           "a page shows times: --topology T (ndv4:2, host, ...) or --trace-in FILE; "
-                           "--svg draws a plan without times");
+                           "a page shows times; it needs --topology MACHINE or --trace-in FILE "
+                           "(--svg draws a plan without times)");
   }
   return PCCL_EXIT_OK;
 }
 
-static int parse(view_args *args, int argc, char **argv) {
-  int status = pccl_tool_parse("view", pccl_view_options, args, argc, argv);
+static int parse_view_args(view_args *args, int argc, char **argv) {
+  int status = pccl_tool_parse("view", view_options, args, argc, argv);
   return status == PCCL_EXIT_OK ? check_args(args) : status;
 }
 
 /* ---- what is shown ---- */
 
 __attribute__((format(printf, 3, 4))) static void add_fact(viewed *v, const char *term, const char *format, ...) {
-  if (v->fact_count < MOST_FACTS) {
+  if (v->fact_count < MAX_FACTS) {
     pccl_fact *fact = &v->facts[v->fact_count++];
     va_list arguments;
     va_start(arguments, format);
@@ -133,7 +159,7 @@ static polyccl_result accept_view(const void *context, const polyccl_program_con
   return pccl_accept_on(c->topology, config);
 }
 
-static int load(const view_args *args, viewed *v) {
+static int load_inputs(const view_args *args, viewed *v) {
   polyccl_result result = POLYCCL_SUCCESS;
   if (args->topology != NULL && args->chunk < 0) {
     result = polyccl_topology_open(args->topology, &v->topology);
@@ -180,7 +206,7 @@ static polyccl_result simulate_on(const view_args *args, const polyccl_topology 
   return result;
 }
 
-static int simulate(const view_args *args, viewed *v) {
+static int simulate_for_view(const view_args *args, viewed *v) {
   polyccl_result result = simulate_on(args, v->topology, v);
   if (result == POLYCCL_SUCCESS) {
     pccl_tool_say_assumptions("view", v->topology);
@@ -190,7 +216,7 @@ static int simulate(const view_args *args, viewed *v) {
 
 /* ---- writing ---- */
 
-static polyccl_result draw(const view_args *args, const viewed *v, pccl_svg *svg) {
+static polyccl_result draw_picture(const view_args *args, const viewed *v, pccl_svg *svg) {
   const polyccl_trace *trace = v->simulated != NULL ? v->simulated : v->measured;
   if (args->chunk >= 0) {
     return pccl_picture_route(svg, v->plan, args->chunk);
@@ -214,7 +240,7 @@ static polyccl_result write_page(const viewed *v, FILE *to) {
 
 static int write_picture(const view_args *args, const viewed *v) {
   pccl_svg svg = {0};
-  polyccl_result result = args->svg ? draw(args, v, &svg) : POLYCCL_SUCCESS;
+  polyccl_result result = args->svg ? draw_picture(args, v, &svg) : POLYCCL_SUCCESS;
   pccl_output output;
   int status =
       result == POLYCCL_SUCCESS ? pccl_output_open(&output, "view", args->output) : pccl_tool_failed("view", result);
@@ -241,22 +267,22 @@ static int write_trace(const view_args *args, const viewed *v) {
   return status;
 }
 
-/* --trace alone is only the trace. */
+/* --trace alone writes only the trace. */
 static int write_all(const view_args *args, const viewed *v) {
   int status = args->trace_out != NULL ? write_trace(args, v) : PCCL_EXIT_OK;
   bool picture = args->svg || args->output != NULL || args->trace_out == NULL;
   return status == PCCL_EXIT_OK && picture ? write_picture(args, v) : status;
 }
 
-int pccl_tool_view(int argc, char **argv) {
+static int view_command(int argc, char **argv) {
   view_args args = {.bytes = 1 << 20, .protocol = -1, .chunk = -1, .rank = -1};
   viewed v = {0};
-  int status = parse(&args, argc, argv);
+  int status = parse_view_args(&args, argc, argv);
   if (status == PCCL_EXIT_OK) {
-    status = load(&args, &v);
+    status = load_inputs(&args, &v);
   }
   if (status == PCCL_EXIT_OK && args.topology != NULL && args.chunk < 0) {
-    status = simulate(&args, &v);
+    status = simulate_for_view(&args, &v);
   }
   if (status == PCCL_EXIT_OK) {
     status = write_all(&args, &v);
@@ -268,3 +294,18 @@ int pccl_tool_view(int argc, char **argv) {
   pccl_program_args_free(&args.program);
   return status;
 }
+
+const pccl_tool pccl_view_tool = {
+    .name = "view",
+    .usage =
+        "PLAN|PROGRAM [-p NAME=VALUE ...] [--topology MACHINE|FILE [--size SIZE]] [--trace-in FILE] "
+        "[--svg [--chunk N|--rank R]] [--trace FILE] [-o FILE]",
+    .summary = "Draw a program, a plan, a simulation or a trace as a page or a picture.",
+    .description =
+        "A page is one HTML file that needs nothing else. It shows the steps of each thread block over "
+        "time, what they wait for, and the use of links; it has search, zoom and details under the "
+        "pointer. A picture (--svg) shows the timeline or, if no times are given, the plan, one rank, or "
+        "the way of a chunk.",
+    .options = view_options,
+    .run = view_command,
+};

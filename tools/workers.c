@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-enum { MOST_THREADS = 64, QUIET_SECONDS = 2 };
+enum { MAX_THREADS = 64, QUIET_SECONDS = 2 };
 
 typedef struct crew {
   pccl_job job;
@@ -40,7 +40,7 @@ static void end_job(crew *c, size_t index, polyccl_result result) {
   pthread_mutex_unlock(&c->lock);
 }
 
-static void *work(void *argument) {
+static void *run_worker(void *argument) {
   crew *c = argument;
   for (;;) {
     pthread_mutex_lock(&c->lock);
@@ -59,8 +59,8 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* Returns when all threads have left; a line on a terminal is rewritten, elsewhere there is one every two seconds. */
-static void watch(crew *c, const char *what) {
+/* Waits for all threads. Rewrites one line on a terminal, prints one every two seconds elsewhere. */
+static void report_until_done(crew *c, const char *what) {
   bool terminal = isatty(STDERR_FILENO) != 0, shown = false;
   double start = pccl_now_seconds();
   double next = terminal ? 0.2 : QUIET_SECONDS;
@@ -89,21 +89,21 @@ polyccl_result pccl_run_jobs(const char *what, size_t count, pccl_job job, void 
   pthread_mutex_init(&c.lock, NULL);
   pthread_cond_init(&c.changed, NULL);
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  size_t wanted = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (size_t)cores, threads = 0;
+  size_t wanted = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (size_t)cores, threads = 0;
   wanted = wanted < count ? wanted : count;
-  pthread_t thread[MOST_THREADS];
+  pthread_t thread[MAX_THREADS];
   c.working = wanted;
-  while (threads < wanted && pthread_create(&thread[threads], NULL, work, &c) == 0) {
+  while (threads < wanted && pthread_create(&thread[threads], NULL, run_worker, &c) == 0) {
     threads++;
   }
   pthread_mutex_lock(&c.lock);
   c.working -= wanted - threads;
   pthread_mutex_unlock(&c.lock);
-  if (threads == 0 && count > 0) { /* no thread to be had: here, then */
+  if (threads == 0 && count > 0) { /* the system gives no thread, so this one does the work */
     c.working = 1;
-    work(&c);
+    run_worker(&c);
   }
-  watch(&c, what);
+  report_until_done(&c, what);
   for (size_t i = 0; i < threads; i++) {
     pthread_join(thread[i], NULL);
   }

@@ -241,9 +241,9 @@ static polyccl_result run_best(const bench *b, int most, int from, const double 
 }
 
 static polyccl_result find_bounds(const bench *b, double *bound, double *bounded) {
-  pccl_ir ir = pccl_ir_of(b->program, 1);
+  pccl_ir ir = pccl_ir_of(b->program, NULL, 1);
   pccl_bound at;
-  polyccl_result status = pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN);
+  polyccl_result status = pccl_pass_refine(&ir);
   status = status == POLYCCL_SUCCESS ? pccl_pass_lower(&ir) : status;
   for (int i = 0; i < SIZES && status == POLYCCL_SUCCESS; i++) {
     status = pccl_bound_of(&ir, b->topology, sizes[i], 0, &at);

@@ -24,7 +24,7 @@ RESULTS = {
 
 
 class Error(Exception):
-    """What went wrong, in one line for people; where a program is concerned, it begins with the author's file:line.
+    """A failure, described in one line. For a fault in a program, the line begins with the author's file:line.
 
     kind: one of "invalid", "unsupported", "limit", "memory", "system", "remote", "timeout", "internal".
     """
@@ -51,7 +51,7 @@ class Hints(Structure):
 
 
 class SizedStructure(Structure):
-    """A struct of options: its first member is its size."""
+    """A struct of options, whose first member is its size."""
 
     def __init__(self, *arguments, **members):
         super().__init__(*arguments, **members)
@@ -135,7 +135,7 @@ class ConnectionData(Structure):
 
 
 class PlanData(Structure):
-    """The front of polyccl_plan: all that is read from here."""
+    """The front of polyccl_plan, up to the last member that Python reads."""
 
     _fields_ = [
         ("name", c_char_p),
@@ -175,7 +175,7 @@ class VerifyReport(Structure):
     ]
 
 
-# C name -> structure, for the test of the layouts.
+# C name -> structure. The test of the layouts reads this.
 STRUCTURES = {
     "polyccl_location": Location,
     "polyccl_leaf": Leaf,
@@ -193,7 +193,7 @@ STRUCTURES = {
 
 
 def _candidates():
-    """Paths of the library, best first: POLYCCL_LIBRARY alone where it is set."""
+    """Returns paths where the library may be, best first. POLYCCL_LIBRARY is the only one where it is set."""
     named = os.environ.get("POLYCCL_LIBRARY")
     if named:
         return [named]

@@ -1,4 +1,4 @@
-"""The author's place in a program: the innermost frame outside this package."""
+"""The author's place in a program, which is the innermost frame outside this package."""
 
 import os
 import sys
@@ -6,10 +6,10 @@ import sys
 from ._library import Location
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_names = {}  # code's file name -> None for this package's own, else the name in bytes
+_names = {}  # a code's file name -> None for this package's own files, else the name in bytes
 
 
-def _name(filename):
+def _remember_name(filename):
     inside = os.path.abspath(filename).startswith(_PACKAGE) or filename.startswith("<frozen")
     _names[filename] = None if inside else os.fsencode(filename)
     return _names[filename]
@@ -25,13 +25,13 @@ def pin(where):
 
 
 def place():
-    """(file in bytes, line) of the author's line that is running; (None, 0) when there is none."""
+    """Returns (file in bytes, line) of the author's line that is running, or (None, 0)."""
     if _pinned is not None:
         return _pinned
     frame = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        name = _names[filename] if filename in _names else _name(filename)
+        name = _names[filename] if filename in _names else _remember_name(filename)
         if name is not None:
             return name, frame.f_lineno
         frame = frame.f_back
@@ -43,6 +43,6 @@ def location():
 
 
 def at(message):
-    """The message with the author's place in front."""
+    """Returns the message with the author's place in front."""
     name, line = place()
     return f"{os.fsdecode(name)}:{line}: {message}" if name is not None else message

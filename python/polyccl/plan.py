@@ -1,4 +1,4 @@
-"""Plans: what the compiler makes, as text, as MSCCL XML, and verified."""
+"""Plans: the compiler's results. They can be printed as text or as MSCCL XML, and verified."""
 
 import os
 from collections import namedtuple
@@ -9,15 +9,16 @@ from ._library import Error, Memory, PlanData, TakeText, VerifyReport, check, li
 _FORMATS = {"plan": 0, "xml": 1, "azure": 2, "rccl": 3}
 
 Report = namedtuple("Report", "fifo_depth uneven identical channels max_tbs longest")
-Report.__doc__ = """What the verifier found: the least FIFO depth without deadlock; whether counts that the chunks do
-not divide are right too; whether all ranks get the same bits; channels; most thread blocks on a rank; longest chain."""
+Report.__doc__ = """What the verifier found: the minimum FIFO depth without deadlock; whether the plan is right for
+counts that the chunks do not divide; whether all ranks get the same bits; the number of channels; the maximum of thread
+blocks on a rank; the length of the longest chain of steps."""
 
 Step = namedtuple("Step", "rank tb step op src_buffer src dst_buffer dst count")
-Step.__doc__ = "One step: its rank, thread block and number in it, and what it does; offsets and count in chunks."
+Step.__doc__ = "One step: its rank, thread block and number there, and what it does. Offsets and count are in chunks."
 
 
 class Plan:
-    """A plan. Made by Program.compile(), Plan.parse() or Plan.read()."""
+    """A plan. Program.compile(), Plan.parse() and Plan.read() make plans."""
 
     def __init__(self, pointer):
         self._plan = pointer
@@ -29,7 +30,7 @@ class Plan:
 
     @classmethod
     def parse(cls, text, name="plan"):
-        """Reads a plan from text: plan text or either dialect of MSCCL XML. `name` stands for it in messages."""
+        """Reads a plan from text: plan text or either dialect of MSCCL XML. Messages call it `name`."""
         data = text.encode("utf-8") if isinstance(text, str) else bytes(text)
         pointer = POINTER(PlanData)()
         check(library.plan_parse(name.encode("utf-8"), data, len(data), byref(pointer)))
@@ -62,13 +63,13 @@ class Plan:
         return self._write(dialect)
 
     def caveats(self, dialect="xml"):
-        """What those who run the plan as XML must know, and neither the file nor its executor says: sentences."""
+        """Returns what users of the XML must know although neither the file nor its executor says it, as sentences."""
         said = []
         library.plan_caveats(self._plan, _FORMATS[dialect], TakeText(lambda _, text: said.append(text.decode())), None)
         return said
 
     def verify(self):
-        """Proves the plan right; Error with the first fault otherwise."""
+        """Proves that the plan is right. Raises Error for the first fault."""
         report = VerifyReport()
         check(library.plan_verify(self._plan, byref(report)))
         return Report(*(getattr(report, name) for name in Report._fields))
@@ -105,7 +106,7 @@ class Plan:
 
     @property
     def channels(self):
-        """The highest channel + 1."""
+        """The number of channels: the highest one + 1."""
         plan = self._plan.contents
         return 1 + max((plan.connection[i].channel for i in range(plan.connections)), default=-1)
 
@@ -114,7 +115,7 @@ class Plan:
         return self._plan.contents.steps
 
     def steps(self):
-        """All steps, by rank, thread block and order."""
+        """Iterates over all steps, by rank, thread block and order."""
         plan, rank, local = self._plan.contents, -1, 0
         for tb in range(plan.tbs):
             block = plan.tb[tb]

@@ -20,7 +20,7 @@ ranks, the longest chain of dependencies, whether all ranks get the same bits.""
 
 
 def _number(value, what):
-    """The integer in `value`; Error for what is none, or does not fit C's int."""
+    """The integer in `value`. Raises Error if it is not a whole number or does not fit C's int."""
     try:
         number = value.__index__()
     except AttributeError:
@@ -31,17 +31,17 @@ def _number(value, what):
 
 
 def _sizes(pair):
-    """(least, most) bytes, both from 0 on."""
+    """The two sizes of a pair (min, max), which are at least 0."""
     try:
-        least, most = (number.__index__() for number in pair)
+        min_bytes, max_bytes = (number.__index__() for number in pair)
     except (AttributeError, TypeError, ValueError):
-        raise Error(at(f"bytes are a pair of sizes, least and most, not {pair!r}")) from None
-    if least < 0 or most < 0 or max(least, most) >= 2**63:
+        raise Error(at(f"bytes must be a pair of sizes (min, max), not {pair!r}")) from None
+    if min_bytes < 0 or max_bytes < 0 or max(min_bytes, max_bytes) >= 2**63:
         raise Error(at(f"bytes {pair!r} are out of range"))
-    return least, most
+    return min_bytes, max_bytes
 
 
-def _parse(parse, name):
+def _parse_name(parse, name):
     if not isinstance(name, str):
         raise Error(at(f"expected a name, not {name!r}"))
     value = c_int()
@@ -49,14 +49,14 @@ def _parse(parse, name):
     return value.value
 
 
-def _known(table, name, what):
+def _look_up(table, name, what):
     if name not in table:
         raise Error(at(f"unknown {what} {name!r} (known: {', '.join(map(str, table))})"))
     return table[name]
 
 
 class Topology:
-    """A machine: the name of a shipped one ("dgx-a100", see `polyccl topology --list`) or a file."""
+    """A machine, given by a file or by the name of a shipped one ("dgx-a100"; see `polyccl topology --list`)."""
 
     def __init__(self, name):
         self._topology = None
@@ -70,14 +70,15 @@ class Topology:
             self._topology = None
 
     def linked(self, src, dst):
-        """Whether rank `src` can send to rank `dst` without another device on the way."""
+        """Whether rank `src` can send to rank `dst` directly."""
         return library.topology_linked(self._topology, _number(src, "src"), _number(dst, "dst"))
 
 
 class Ref:
-    """A reference to `size` consecutive chunks as they were when it was taken; stale once one was overwritten.
+    """A reference to `size` consecutive chunks as they were when the reference was made.
 
-    References are values: copy() and reduce() return new ones.
+    A reference is stale, and using it is an error, once one of the chunks has been overwritten. References are values:
+    copy() and reduce() return new ones.
     """
 
     __slots__ = ("program", "buffer", "data")
@@ -98,8 +99,8 @@ class Ref:
         return self.data.size
 
     def copy(self, rank, buffer=None, index=None, *, channel=-1, send_tb=-1, recv_tb=-1):
-        """Copies these chunks to `rank`. No buffer: the same buffer and index; no index: the same index, for scratch
-        appended at its end. Returns the reference to the copy."""
+        """Copies these chunks to `rank`; returns a reference to the copy. Without a buffer, the copy goes to the same
+        buffer and index. Without an index, it goes to the same index, in scratch to the end of the buffer."""
         program, data = self.program, RefData()
         number = -1 if buffer is None else program._buffer(buffer)
         target = -1 if index is None else _number(index, "index")
@@ -112,7 +113,7 @@ class Ref:
         return Ref(program, self.buffer if buffer is None else buffer, data)
 
     def reduce(self, operand, *, channel=-1, send_tb=-1, recv_tb=-1):
-        """self += operand. Returns the reference to the sum, which lies where self does; self is stale now."""
+        """Adds `operand` to these chunks, in their place. Returns a reference to the sum; self is stale afterwards."""
         if not isinstance(operand, Ref):
             raise Error(at(f"reduce() takes a reference to chunks, not {operand!r}"))
         if operand.program is not self.program:
@@ -123,7 +124,7 @@ class Ref:
         return Ref(program, self.buffer, data)
 
     def split(self, parts):
-        """`parts` references of equal size, in order."""
+        """Returns `parts` references of equal size, in order."""
         parts = _number(parts, "parts")
         if parts < 1 or self.size % parts != 0:
             raise Error(at(f"{self.size} chunks cannot be split in {parts} equal parts"))
@@ -132,7 +133,7 @@ class Ref:
                     RefData(data.rank, data.buffer, data.index + i * size, size, data.stamp)) for i in range(parts)]
 
     def group(self, other):
-        """One reference from the lower of the two to the end of the higher, in one buffer."""
+        """Returns one reference from the lower of the two to the end of the higher. Both lie in one buffer."""
         if not isinstance(other, Ref) or other.program is not self.program:
             raise Error(at(f"group() takes a reference of the same program, not {other!r}"))
         data = RefData()
@@ -141,11 +142,11 @@ class Ref:
         return Ref(self.program, self.buffer, data)
 
     def origins(self, index=0):
-        """The input chunks that chunk `index` of the reference consists of: sorted pairs (rank, chunk)."""
+        """Returns the input chunks that chunk `index` of the reference consists of, as sorted pairs (rank, chunk)."""
         return self._pairs(library.program_origins, index)
 
     def destinations(self, index=0):
-        """Where the collective wants what that chunk holds: sorted pairs (rank, output chunk)."""
+        """Returns the output chunks for which the collective wants that chunk, as sorted pairs (rank, chunk)."""
         return self._pairs(library.program_destinations, index)
 
     def _pairs(self, ask, index):
@@ -184,9 +185,9 @@ class Program:
 
     collective: "allreduce", "allgather", "reduce_scatter", "alltoall", "broadcast", "reduce", "gather", "scatter",
     "sendrecv" or "custom". chunks: per block, as in program.h. replication: "interleaved" or "batched" (of instances).
-    manual: thread blocks and channels are those given with each operation. bytes: (least, most) size of the larger
-    buffer that the program is meant for, most 0: no limit. topology: a machine's name or file; operations between ranks
-    that it does not link are errors.
+    manual: each operation names its thread blocks and its channel. bytes: the (min, max) size of the larger
+    buffer that the program is meant for; max 0 means no limit. topology: a machine's name or file; operations
+    between ranks that it does not link are errors.
     """
 
     def __init__(self, collective, ranks, chunks, *, name=None, chunks_out=0, inplace=False, root=0, peer=0,
@@ -195,21 +196,21 @@ class Program:
         self._program = None
         if replication not in ("interleaved", "batched"):
             raise Error(at(f"unknown replication {replication!r} (known: interleaved, batched)"))
-        least, most = _sizes(bytes)
+        min_bytes, max_bytes = _sizes(bytes)
         config = ProgramConfig(
             name=None if name is None else str(name).encode("utf-8"),
-            collective=_parse(library.collective_parse, collective),
+            collective=_parse_name(library.collective_parse, collective),
             ranks=_number(ranks, "ranks"),
             chunks=_number(chunks, "chunks"),
             chunks_out=_number(chunks_out, "chunks_out"),
             inplace=bool(inplace),
             root=_number(root, "root"),
             peer=_number(peer, "peer"),
-            protocol=_parse(library.protocol_parse, protocol),
+            protocol=_parse_name(library.protocol_parse, protocol),
             instances=_number(instances, "instances"),
             replication=int(replication == "batched"),
-            min_bytes=least,
-            max_bytes=most,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
             manual=bool(manual),
             no_fusion=not fusion)
         program = c_void_p()
@@ -241,42 +242,43 @@ class Program:
         return number
 
     def chunk(self, rank, buffer, index=0, size=1):
-        """A reference to `size` chunks from `index` on."""
+        """Returns a reference to `size` chunks from `index` on."""
         data = RefData()
         check(library.program_chunk(self._program, _number(rank, "rank"), self._buffer(buffer), _number(index, "index"),
                                     _number(size, "size"), location(), byref(data)))
         return Ref(self, buffer, data)
 
     def parallelize(self, instances):
-        """`with program.parallelize(4):` what stands inside runs as 4 instances on parts of the chunks."""
+        """`with program.parallelize(4):` runs the operations inside as 4 instances on parts of the chunks."""
         return _Parallel(self, instances)
 
     def transfer(self, src, dst, step, chunk, reduce=False):
-        """ResCCL's task vocabulary: chunk `chunk` of `src` goes to the same place on `dst`, which stores it or adds it
-        to its own; transfers happen by step. In-place programs; not to be mixed with chunk()."""
+        """Adds a transfer: chunk `chunk` of `src` goes to the same place on `dst`, which stores it or adds it to
+        its own. The numbers of the steps give the order. The program must be in place and cannot use chunk()."""
         check(library.program_transfer(self._program, _number(src, "src"), _number(dst, "dst"), _number(step, "step"),
                                        _number(chunk, "chunk"), bool(reduce), location()))
         self._open = True
 
     def _finish(self):
-        """Transfers become operations at the end."""
+        """Makes operations of the transfers, once, at the end."""
         if self._open:
             check(library.program_finish(self._program))
             self._open = False
 
     def pre(self, rank, chunk, held):
-        """Custom: whether input chunk `chunk` of `rank` holds something at the start (default: all do)."""
+        """Custom collectives: says whether input chunk `chunk` of `rank` holds data at the start (default: True)."""
         _check_here(library.program_pre(self._program, _number(rank, "rank"), _number(chunk, "chunk"), bool(held)))
 
     def post(self, rank, chunk, leaves):
-        """Custom: output chunk `chunk` of `rank` must hold the reduction of `leaves`, pairs (rank, input chunk)."""
+        """Custom collectives: says that output chunk `chunk` of `rank` must hold the reduction of `leaves`, which are
+        pairs (rank, input chunk)."""
         pairs = [(_number(r, "rank"), _number(c, "chunk")) for r, c in leaves]
         array = (Leaf * len(pairs))(*pairs)
         _check_here(library.program_post(self._program, _number(rank, "rank"), _number(chunk, "chunk"), array,
                                          len(pairs)))
 
     def check(self):
-        """Proves that every output chunk holds exactly its contributions; Error with the first that does not."""
+        """Proves that every output chunk holds exactly its contributions. Raises Error for the first that does not."""
         self._finish()
         summary = ProgramSummary()
         check(library.program_check(self._program, byref(summary)))
@@ -284,21 +286,21 @@ class Program:
 
     def compile(self, *, inplace=None, verify=True, policy="connection", topology=None, schedule="hpds", max_tbs=0,
                 bytes=0, seconds=0, instances=0):
-        """The plan. inplace True or False asks for a placement other than the program's own.
+        """Compiles the program and returns the plan. inplace True or False replaces the program's own placement.
 
-        policy "connection" (MSCCLang) or "state" (ResCCL), which needs a topology (default: the program's), by name,
-        file or Topology, and takes the rest: schedule "hpds", "round-robin" or "best" (for `bytes`, found in
-        `seconds`), at most max_tbs thread blocks on a rank. instances: copies of the program, each on its part of the
-        data, instead of its own number.
+        policy is "connection" (MSCCLang's) or "state" (ResCCL's). "state" needs a topology (a name, a file or a
+        Topology; by default the program's) and takes these options: schedule "hpds", "round-robin" or "best" (for `bytes`,
+        found in `seconds`), and max_tbs, the maximum of thread blocks on a rank. instances replaces the program's own number
+        of copies, each of which works on its part of the data.
         """
         self._finish()
         topology = self.topology if topology is None else topology
         if topology is not None and not isinstance(topology, Topology):
             topology = Topology(topology)
         options = CompileOptions(
-            placement=_known(_PLACEMENTS, inplace, "placement"),
-            policy=_known(_POLICIES, policy, "policy"),
-            schedule=_known(_SCHEDULES, schedule, "schedule"),
+            placement=_look_up(_PLACEMENTS, inplace, "placement"),
+            policy=_look_up(_POLICIES, policy, "policy"),
+            schedule=_look_up(_SCHEDULES, schedule, "schedule"),
             topology=topology._topology if topology is not None else None,
             max_tbs=_number(max_tbs, "max_tbs"),
             bytes=_number(bytes, "bytes"),
@@ -311,7 +313,7 @@ class Program:
 
 
 def _check_here(result):
-    """For calls that take no place: the message gets the author's."""
+    """check() for functions that take no place: puts the author's place in front of the message."""
     try:
         check(result)
     except Error as error:

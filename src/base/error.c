@@ -14,7 +14,7 @@ static _Thread_local char last_error[MESSAGE_BYTES];
 const char *polyccl_last_error(void) { return last_error; }
 
 /* vsnprintf at offset `at`; the new end. */
-static size_t append(char *buffer, size_t at, const char *format, va_list arguments) {
+static size_t append_arguments(char *buffer, size_t at, const char *format, va_list arguments) {
   int n = vsnprintf(buffer + at, MESSAGE_BYTES - at, format, arguments);
   size_t end = at + (n > 0 ? (size_t)n : 0);
   return end < MESSAGE_BYTES ? end : MESSAGE_BYTES - 1;
@@ -24,13 +24,13 @@ static size_t append_format(char *buffer, size_t at, const char *format, ...) __
 static size_t append_format(char *buffer, size_t at, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  at = append(buffer, at, format, arguments);
+  at = append_arguments(buffer, at, format, arguments);
   va_end(arguments);
   return at;
 }
 
-/* The message is built aside, since its arguments may point into the last one. */
-static void publish(const char *message) {
+/* The new message is built in another buffer, since its arguments may point into the last one. */
+static void store_message(const char *message) {
   memcpy(last_error, message, strlen(message) + 1);
   PCCL_LOG(PCCL_LOG_WARN, "%s", last_error);
 }
@@ -39,9 +39,9 @@ polyccl_result pccl_fail(polyccl_result result, const char *format, ...) {
   char message[MESSAGE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  append(message, 0, format, arguments);
+  append_arguments(message, 0, format, arguments);
   va_end(arguments);
-  publish(message);
+  store_message(message);
   return result;
 }
 
@@ -53,9 +53,9 @@ polyccl_result pccl_fail_at(polyccl_result result, polyccl_location at, const ch
   }
   va_list arguments;
   va_start(arguments, format);
-  append(message, end, format, arguments);
+  append_arguments(message, end, format, arguments);
   va_end(arguments);
-  publish(message);
+  store_message(message);
   return result;
 }
 
@@ -74,10 +74,10 @@ polyccl_result pccl_fail_errno(const char *format, ...) {
   char message[MESSAGE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  size_t end = append(message, 0, format, arguments);
+  size_t end = append_arguments(message, 0, format, arguments);
   va_end(arguments);
   append_format(message, end, ": %s", strerror(error));
-  publish(message);
+  store_message(message);
   return POLYCCL_ERROR_SYSTEM;
 }
 
@@ -85,7 +85,7 @@ polyccl_result pccl_prefix(polyccl_result result, const char *format, ...) {
   char message[MESSAGE_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  size_t end = append(message, 0, format, arguments);
+  size_t end = append_arguments(message, 0, format, arguments);
   va_end(arguments);
   append_format(message, end, "%s", last_error);
   memcpy(last_error, message, strlen(message) + 1);
@@ -97,7 +97,7 @@ polyccl_result pccl_suffix(polyccl_result result, const char *format, ...) {
   size_t end = append_format(message, 0, "%s", last_error);
   va_list arguments;
   va_start(arguments, format);
-  append(message, end, format, arguments);
+  append_arguments(message, end, format, arguments);
   va_end(arguments);
   memcpy(last_error, message, strlen(message) + 1);
   return result;

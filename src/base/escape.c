@@ -8,7 +8,7 @@ static const char replacement[] = "\xEF\xBF\xBD";
 
 /* Bytes of the UTF-8 character at `text`, 0 for a malformed one (overlong, surrogate, above U+10FFFF, cut off). */
 static size_t utf8_length(const unsigned char *text) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  static const uint32_t min_code[] = {0, 0, 0x80, 0x800, 0x10000};
   if (text[0] < 0x80) {
     return 1;
   }
@@ -23,7 +23,7 @@ static size_t utf8_length(const unsigned char *text) {
     }
     code = code << 6 | (text[i] & 0x3Fu);
   }
-  bool wrong = code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000);
+  bool wrong = code < min_code[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000);
   return wrong || code == 0xFFFE || code == 0xFFFF ? 0 : length;
 }
 

@@ -16,7 +16,7 @@ static polyccl_result cannot_read(const char *path, const char *why) {
   return pccl_fail(POLYCCL_ERROR_INVALID, "%s: cannot read: %s", path, why);
 }
 
-static polyccl_result read_open_file(const char *path, int fd, size_t most, char **text, size_t *length) {
+static polyccl_result read_open_file(const char *path, int fd, size_t max_bytes, char **text, size_t *length) {
   struct stat status;
   if (fstat(fd, &status) != 0) {
     return cannot_read(path, strerror(errno));
@@ -38,7 +38,7 @@ static polyccl_result read_open_file(const char *path, int fd, size_t most, char
     if (got < 0 && errno == EINTR) {
       continue;
     }
-    if (got < 0 || bytes.len + (size_t)got > most) {
+    if (got < 0 || bytes.len + (size_t)got > max_bytes) {
       pccl_vec_free(&bytes);
       return got < 0 ? cannot_read(path, strerror(errno)) : cannot_read(path, "the file is too large");
     }
@@ -65,12 +65,12 @@ void pccl_skip_mark(const char **text, size_t *length) {
   }
 }
 
-polyccl_result pccl_read_file(const char *path, size_t most, char **text, size_t *length) {
+polyccl_result pccl_read_file(const char *path, size_t max_bytes, char **text, size_t *length) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     return cannot_read(path, strerror(errno));
   }
-  polyccl_result result = read_open_file(path, fd, most, text, length);
+  polyccl_result result = read_open_file(path, fd, max_bytes, text, length);
   close(fd);
   return result;
 }

@@ -7,15 +7,16 @@
 
 #include <polyccl/types.h>
 
-/* Reads a file (a regular one or a pipe) of at most `most` bytes; *text is one byte longer, with a 0 at its end, and
- * the caller's to free. A UTF-8 byte order mark at the start is left out. INVALID with the path for what cannot be
+/* Reads a file (a regular one or a pipe) of at most `max_bytes` bytes; *text is one byte longer, with a 0 at its end,
+ * and the caller's to free. A UTF-8 byte order mark at the start is left out. INVALID with the path for what cannot be
  * read. */
-polyccl_result pccl_read_file(const char *path, size_t most, char **text, size_t *length);
+polyccl_result pccl_read_file(const char *path, size_t max_bytes, char **text, size_t *length);
 
-/* The same for text that did not come from a file: moves past a UTF-8 byte order mark. */
+/* Moves past a UTF-8 byte order mark, for text that does not come from a file. */
 void pccl_skip_mark(const char **text, size_t *length);
 
-/* Growing text, always 0-terminated after the first append; `failed` is sticky: check once at the end. */
+/* Growing text, 0-terminated after the first append. Once an append finds no memory, `failed` stays true and later
+ * appends do nothing, so that a caller checks it once at the end. */
 typedef struct pccl_text {
   char *data;
   size_t len, cap;

@@ -11,7 +11,7 @@ enum { ANY = PCCL_USE_PLAN | PCCL_USE_PROGRAM | PCCL_USE_TOPOLOGY | PCCL_USE_TRA
 #define TRACE_COMMANDS "polyccl view --trace-in reads it"
 #define NO_COMMAND "no command of polyccl reads it"
 
-/* Each kind: what it is called, what it serves as, who reads it. */
+/* Each kind: its name in messages, its uses, and the commands that read it. */
 static const struct {
   const char *name;
   unsigned uses;
@@ -54,7 +54,7 @@ static const struct {
 
 unsigned pccl_kind_uses(pccl_kind kind) { return kinds[kind].uses; }
 
-static const char *wanted(unsigned uses) {
+static const char *describe_uses(unsigned uses) {
   switch (uses) {
     case PCCL_USE_PLAN: return "a plan";
     case PCCL_USE_PROGRAM: return "a program";
@@ -65,7 +65,7 @@ static const char *wanted(unsigned uses) {
 }
 
 polyccl_result pccl_kind_refuse(const char *name, pccl_kind kind, unsigned uses) {
-  return pccl_fail(POLYCCL_ERROR_INVALID, "%s: this is %s, not %s; %s", name, kinds[kind].name, wanted(uses),
+  return pccl_fail(POLYCCL_ERROR_INVALID, "%s: this is %s, not %s; %s", name, kinds[kind].name, describe_uses(uses),
                    kinds[kind].commands);
 }
 

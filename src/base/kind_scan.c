@@ -1,6 +1,5 @@
-/* How each kind of file is recognised. Only the text's beginning or, for JSON, the names of the outermost members are
- * looked at, and nothing is parsed: a file that is broken, or has numbers that a parser refuses, is still what it is.
- */
+/* Recognises the kind of a file by the beginning of its text or, for JSON, by the names of the outermost members.
+ * Nothing is parsed, so that a broken file is recognised too. */
 #include <string.h>
 #include <strings.h>
 
@@ -23,7 +22,7 @@ static void skip_blanks(scan *s) {
   }
 }
 
-static bool starts(const scan *s, const char *word) {
+static bool starts_with(const scan *s, const char *word) {
   size_t length = strlen(word);
   return (size_t)(s->end - s->at) >= length && memcmp(s->at, word, length) == 0;
 }
@@ -35,12 +34,12 @@ static void skip_past(scan *s, const char *mark) {
 
 /* ---- XML: the name of the root ---- */
 
-/* Past what may stand in front of the root. */
+/* Skips what may precede the root. */
 static void skip_prolog(scan *s) {
-  for (skip_blanks(s); starts(s, "<?") || starts(s, "<!"); skip_blanks(s)) {
-    if (starts(s, "<?")) {
+  for (skip_blanks(s); starts_with(s, "<?") || starts_with(s, "<!"); skip_blanks(s)) {
+    if (starts_with(s, "<?")) {
       skip_past(s, "?>");
-    } else if (starts(s, "<!--")) {
+    } else if (starts_with(s, "<!--")) {
       skip_past(s, "-->");
     } else {
       const char *end = memchr(s->at, '>', (size_t)(s->end - s->at));
@@ -74,7 +73,7 @@ static pccl_kind kind_of_xml(scan s) {
 
 /* ---- JSON: the names of the outermost members ---- */
 
-/* Past a string, whose first quote is at s->at. */
+/* Skips a string whose first quote is at s->at. */
 static void skip_string(scan *s) {
   for (s->at++; s->at < s->end && *s->at != '"'; s->at++) {
     s->at += *s->at == '\\' && s->at + 1 < s->end;
@@ -82,7 +81,7 @@ static void skip_string(scan *s) {
   s->at += s->at < s->end;
 }
 
-/* To the comma or bracket that ends the value. */
+/* Skips to the comma or bracket that ends the value. */
 static void skip_value(scan *s) {
   size_t depth = 0;
   while (s->at < s->end) {
@@ -105,7 +104,7 @@ typedef struct name {
   size_t length;
 } name;
 
-/* The next member of the object, whose value is then at s->at; false: there is none. */
+/* Reads the name of the next member and moves to its value; false if there is none. */
 static bool next_member(scan *s, name *key) {
   skip_blanks(s);
   if (s->at == s->end || *s->at != '"') {
@@ -141,7 +140,7 @@ static name without_number(name key) {
   return key;
 }
 
-/* One of these names decides; `second`: beside another of the same kind. */
+/* Names of members that decide the kind: one alone or, if `second`, two of the same kind. */
 static const struct {
   const char *name;
   pccl_kind kind;
@@ -181,7 +180,7 @@ static pccl_kind kind_of_object(scan s) {
         continue;
       }
       bool typed = kind == PCCL_KIND_SCCL && !members[i].second;
-      return typed && !starts(&s, "\"algorithm\"") ? PCCL_KIND_SCCL_OBJECT : kind;
+      return typed && !starts_with(&s, "\"algorithm\"") ? PCCL_KIND_SCCL_OBJECT : kind;
     }
   }
   return PCCL_KIND_JSON;
@@ -192,7 +191,7 @@ static pccl_kind kind_of_list(scan s) {
   name key;
   s.at++;
   skip_blanks(&s);
-  if (starts(&s, "{")) {
+  if (starts_with(&s, "{")) {
     for (s.at++; next_member(&s, &key); skip_member(&s)) {
       if (is_named(key, "ph")) {
         return PCCL_KIND_TRACE;
@@ -204,7 +203,7 @@ static pccl_kind kind_of_list(scan s) {
 
 /* ---- text ---- */
 
-/* A message of a few bytes with the version of the format: "0.0.4". */
+/* A Chakra trace begins with a short message that holds the version of the format, such as "0.0.4". */
 static bool is_chakra(const scan *s) {
   size_t length = (size_t)(s->end - s->at);
   if (length < 4 || s->at[1] != 0x0a || s->at[2] < 1 || s->at[2] > 16 || length < 3 + (size_t)s->at[2]) {
@@ -218,7 +217,7 @@ static bool is_chakra(const scan *s) {
   return true;
 }
 
-/* Full of control characters; Lua's own code, which the sandbox refuses, is no business of this. */
+/* Whether many of the first 512 bytes are control characters. Compiled Lua is left to the sandbox, which refuses it. */
 static bool is_noise(const scan *s) {
   enum { ENOUGH = 512, MANY = 16 };
   size_t length = (size_t)(s->end - s->at), controls = 0;
@@ -227,7 +226,7 @@ static bool is_noise(const scan *s) {
     unsigned char c = (unsigned char)s->at[i];
     controls += (c < 0x20 && (c < '\t' || c > '\r')) || c == 0x7f;
   }
-  return controls > length / MANY && !starts(s, "\x1bLua");
+  return controls > length / MANY && !starts_with(s, "\x1bLua");
 }
 
 static pccl_kind kind_of_binary(const scan *s) {
@@ -253,18 +252,19 @@ static pccl_kind kind_of_binary(const scan *s) {
 
 /* A word that stands alone: "local" but not "locals". */
 static bool starts_word(const scan *s, const char *word) {
-  return starts(s, word) && (s->at + strlen(word) == s->end || !is_word(s->at[strlen(word)]));
+  return starts_with(s, word) && (s->at + strlen(word) == s->end || !is_word(s->at[strlen(word)]));
 }
 
 /* A keyword and the name after it, which Lua never has. */
-static bool declares(const scan *s, const char *keyword) {
+static bool declares_name(const scan *s, const char *keyword) {
   const char *after = s->at + strlen(keyword);
   return starts_word(s, keyword) && s->end - after > 1 && after[0] == ' ' && is_letter(after[1]);
 }
 
 static bool is_python(const scan *s) {
-  return declares(s, "import") || declares(s, "def") || declares(s, "class") || starts(s, "\"\"\"") ||
-         (declares(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
+  return declares_name(s, "import") || declares_name(s, "def") || declares_name(s, "class") ||
+         starts_with(s, "\"\"\"") ||
+         (declares_name(s, "from") && memmem(s->at, (size_t)(s->end - s->at), " import ", 8) != NULL);
 }
 
 /* A Lua program begins with a comment, a keyword, or a name and what can follow it: a call, an assignment, an index. */
@@ -275,7 +275,7 @@ static bool is_lua(scan s) {
       return true;
     }
   }
-  if (starts(&s, "--")) {
+  if (starts_with(&s, "--")) {
     return true;
   }
   const char *start = s.at;
@@ -304,8 +304,8 @@ pccl_kind pccl_kind_of(const char *text, size_t length) {
   if (*s.at == '{' || *s.at == '[') {
     return *s.at == '{' ? kind_of_object(s) : kind_of_list(s);
   }
-  bool script = starts(&s, "#!");
-  while (starts(&s, "#")) { /* comments of a plan, or of Python */
+  bool script = starts_with(&s, "#!");
+  while (starts_with(&s, "#")) { /* comments of a plan, or of Python */
     const char *line = s.at;
     skip_past(&s, "\n");
     if (script && memmem(line, (size_t)(s.at - line), "python", 6) != NULL) {
@@ -314,8 +314,8 @@ pccl_kind pccl_kind_of(const char *text, size_t length) {
     skip_blanks(&s);
     script = false;
   }
-  return starts(&s, "polyccl-plan") ? PCCL_KIND_PLAN_TEXT
-         : is_python(&s)            ? PCCL_KIND_PYTHON
-         : is_lua(s)                ? PCCL_KIND_LUA
-                                    : PCCL_KIND_TEXT;
+  return starts_with(&s, "polyccl-plan") ? PCCL_KIND_PLAN_TEXT
+         : is_python(&s)                 ? PCCL_KIND_PYTHON
+         : is_lua(s)                     ? PCCL_KIND_LUA
+                                         : PCCL_KIND_TEXT;
 }

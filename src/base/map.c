@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 
-static size_t find(const pccl_map *map, uint64_t key) {
+static size_t find_slot(const pccl_map *map, uint64_t key) {
   size_t mask = map->capacity - 1;
   size_t i = (size_t)pccl_mix64(key) & mask;
   while (map->slots[2 * i] != 0 && map->slots[2 * i] != key + 1) {
@@ -17,11 +17,11 @@ uint64_t *pccl_map_get(const pccl_map *map, uint64_t key) {
   if (map->capacity == 0) {
     return NULL;
   }
-  size_t i = find(map, key);
+  size_t i = find_slot(map, key);
   return map->slots[2 * i] != 0 ? &map->slots[2 * i + 1] : NULL;
 }
 
-static bool grow(pccl_map *map) {
+static bool grow_map(pccl_map *map) {
   enum { FIRST = 16 };
   pccl_map next = {.capacity = map->capacity != 0 ? map->capacity * 2 : FIRST, .used = map->used};
   next.slots = pccl_zeroed(next.capacity, 2 * sizeof *next.slots);
@@ -30,7 +30,7 @@ static bool grow(pccl_map *map) {
   }
   for (size_t i = 0; i < map->capacity; i++) {
     if (map->slots[2 * i] != 0) {
-      size_t j = find(&next, map->slots[2 * i] - 1);
+      size_t j = find_slot(&next, map->slots[2 * i] - 1);
       next.slots[2 * j] = map->slots[2 * i];
       next.slots[2 * j + 1] = map->slots[2 * i + 1];
     }
@@ -41,10 +41,10 @@ static bool grow(pccl_map *map) {
 }
 
 uint64_t *pccl_map_put(pccl_map *map, uint64_t key, uint64_t initial, bool *is_new) {
-  if (map->used * 2 >= map->capacity && !grow(map)) {
+  if (map->used * 2 >= map->capacity && !grow_map(map)) {
     return NULL;
   }
-  size_t i = find(map, key);
+  size_t i = find_slot(map, key);
   bool fresh = map->slots[2 * i] == 0;
   if (fresh) {
     map->slots[2 * i] = key + 1;

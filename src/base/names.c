@@ -62,7 +62,7 @@ static const char *name_of(const name_entry *table, int value) {
   return NULL;
 }
 
-static polyccl_result parse(const name_entry *table, const char *what, const char *name, int *value) {
+static polyccl_result parse_name(const name_entry *table, const char *what, const char *name, int *value) {
   for (const name_entry *entry = table; entry->name != NULL; entry++) {
     if (strcasecmp(entry->name, name) == 0) {
       *value = entry->value;
@@ -86,7 +86,7 @@ const char *polyccl_collective_name(polyccl_collective c) { return name_of(colle
 #define DEFINE_PARSE(function, type, table, what)          \
   polyccl_result function(const char *name, type *value) { \
     int number = 0;                                        \
-    PCCL_TRY(parse(table, what, name, &number));           \
+    PCCL_TRY(parse_name(table, what, name, &number));      \
     *value = (type)number;                                 \
     return POLYCCL_SUCCESS;                                \
   }

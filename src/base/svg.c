@@ -7,7 +7,7 @@
 #include "base/escape.h"
 
 /* " name="12.5"": at most two decimals, no trailing zeros, no locale. */
-static void number(pccl_text *out, double value) {
+static void write_number(pccl_text *out, double value) {
   double limited = isfinite(value) ? fmin(fmax(value, -1e9), 1e9) : 0;
   long long hundredths = llround(limited * 100);
   long long size = hundredths < 0 ? -hundredths : hundredths;
@@ -17,45 +17,45 @@ static void number(pccl_text *out, double value) {
   }
 }
 
-static void attribute(pccl_text *out, const char *name, double value) {
+static void write_number_attribute(pccl_text *out, const char *name, double value) {
   pccl_text_add(out, " %s=\"", name);
-  number(out, value);
+  write_number(out, value);
   pccl_text_bytes(out, "\"", 1);
 }
 
-static void word(pccl_text *out, const char *name, const char *value) {
+static void write_text_attribute(pccl_text *out, const char *name, const char *value) {
   pccl_text_add(out, " %s=\"", name);
   pccl_escape_xml(out, value);
   pccl_text_bytes(out, "\"", 1);
 }
 
-static void paint(pccl_text *out, pccl_svg_style style) {
-  word(out, "fill", style.fill != NULL ? style.fill : "none");
+static void write_style(pccl_text *out, pccl_svg_style style) {
+  write_text_attribute(out, "fill", style.fill != NULL ? style.fill : "none");
   if (style.stroke != NULL) {
-    word(out, "stroke", style.stroke);
+    write_text_attribute(out, "stroke", style.stroke);
     if (style.width > 0 && style.width != 1) {
-      attribute(out, "stroke-width", style.width);
+      write_number_attribute(out, "stroke-width", style.width);
     }
     if (style.dash != NULL) {
-      word(out, "stroke-dasharray", style.dash);
+      write_text_attribute(out, "stroke-dasharray", style.dash);
     }
   }
   if (style.opacity > 0 && style.opacity < 1) {
-    attribute(out, "opacity", style.opacity);
+    write_number_attribute(out, "opacity", style.opacity);
   }
 }
 
-static void finish(pccl_text *out) { pccl_text_bytes(out, "/>\n", 3); }
+static void end_element(pccl_text *out) { pccl_text_bytes(out, "/>\n", 3); }
 
 void pccl_svg_open(pccl_svg *svg, double width, double height, const char *title) {
   pccl_text *out = &svg->out;
   pccl_text_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\"");
-  attribute(out, "width", width);
-  attribute(out, "height", height);
+  write_number_attribute(out, "width", width);
+  write_number_attribute(out, "height", height);
   pccl_text_add(out, " viewBox=\"0 0 ");
-  number(out, width);
+  write_number(out, width);
   pccl_text_bytes(out, " ", 1);
-  number(out, height);
+  write_number(out, height);
   pccl_text_add(out, "\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" role=\"img\">\n<title>");
   pccl_escape_xml(out, title);
   pccl_text_add(out, "</title>\n");
@@ -86,49 +86,49 @@ void pccl_svg_group_end(pccl_svg *svg) { pccl_text_add(&svg->out, "</g>\n"); }
 void pccl_svg_rect(pccl_svg *svg, double x, double y, double width, double height, double radius,
                    pccl_svg_style style) {
   pccl_text_add(&svg->out, "<rect");
-  attribute(&svg->out, "x", x);
-  attribute(&svg->out, "y", y);
-  attribute(&svg->out, "width", fmax(width, 0));
-  attribute(&svg->out, "height", fmax(height, 0));
+  write_number_attribute(&svg->out, "x", x);
+  write_number_attribute(&svg->out, "y", y);
+  write_number_attribute(&svg->out, "width", fmax(width, 0));
+  write_number_attribute(&svg->out, "height", fmax(height, 0));
   if (radius > 0) {
-    attribute(&svg->out, "rx", radius);
+    write_number_attribute(&svg->out, "rx", radius);
   }
-  paint(&svg->out, style);
-  finish(&svg->out);
+  write_style(&svg->out, style);
+  end_element(&svg->out);
 }
 
 void pccl_svg_circle(pccl_svg *svg, double x, double y, double radius, pccl_svg_style style) {
   pccl_text_add(&svg->out, "<circle");
-  attribute(&svg->out, "cx", x);
-  attribute(&svg->out, "cy", y);
-  attribute(&svg->out, "r", fmax(radius, 0));
-  paint(&svg->out, style);
-  finish(&svg->out);
+  write_number_attribute(&svg->out, "cx", x);
+  write_number_attribute(&svg->out, "cy", y);
+  write_number_attribute(&svg->out, "r", fmax(radius, 0));
+  write_style(&svg->out, style);
+  end_element(&svg->out);
 }
 
 void pccl_svg_line(pccl_svg *svg, double x1, double y1, double x2, double y2, pccl_svg_style style) {
   pccl_text_add(&svg->out, "<line");
-  attribute(&svg->out, "x1", x1);
-  attribute(&svg->out, "y1", y1);
-  attribute(&svg->out, "x2", x2);
-  attribute(&svg->out, "y2", y2);
-  paint(&svg->out, style);
-  finish(&svg->out);
+  write_number_attribute(&svg->out, "x1", x1);
+  write_number_attribute(&svg->out, "y1", y1);
+  write_number_attribute(&svg->out, "x2", x2);
+  write_number_attribute(&svg->out, "y2", y2);
+  write_style(&svg->out, style);
+  end_element(&svg->out);
 }
 
 void pccl_svg_polyline(pccl_svg *svg, const double *points, size_t count, bool closed, pccl_svg_style style) {
   pccl_text_add(&svg->out, closed ? "<polygon points=\"" : "<polyline points=\"");
   for (size_t i = 0; i < count; i++) {
-    number(&svg->out, points[2 * i]);
+    write_number(&svg->out, points[2 * i]);
     pccl_text_bytes(&svg->out, ",", 1);
-    number(&svg->out, points[2 * i + 1]);
+    write_number(&svg->out, points[2 * i + 1]);
     if (i + 1 < count) {
       pccl_text_bytes(&svg->out, " ", 1);
     }
   }
   pccl_text_bytes(&svg->out, "\"", 1);
-  paint(&svg->out, style);
-  finish(&svg->out);
+  write_style(&svg->out, style);
+  end_element(&svg->out);
 }
 
 /* A filled triangle with its tip at (x, y), coming from (from_x, from_y); where the shaft has to end is stored. */
@@ -159,14 +159,14 @@ void pccl_svg_curve(pccl_svg *svg, double x1, double y1, double cx1, double cy1,
   pccl_text_add(&svg->out, "<path d=\"");
   for (size_t i = 0; i < 4; i++) {
     pccl_text_bytes(&svg->out, i == 0 ? "M" : i == 1 ? "C" : " ", 1);
-    number(&svg->out, points[2 * i]);
+    write_number(&svg->out, points[2 * i]);
     pccl_text_bytes(&svg->out, " ", 1);
-    number(&svg->out, points[2 * i + 1]);
+    write_number(&svg->out, points[2 * i + 1]);
   }
   pccl_text_bytes(&svg->out, "\"", 1);
   style.fill = NULL;
-  paint(&svg->out, style);
-  finish(&svg->out);
+  write_style(&svg->out, style);
+  end_element(&svg->out);
 }
 
 void pccl_svg_arrow(pccl_svg *svg, double x1, double y1, double x2, double y2, double head, pccl_svg_style style) {
@@ -179,24 +179,24 @@ void pccl_svg_text(pccl_svg *svg, double x, double y, pccl_svg_font font, const 
   static const char *const anchors[] = {"start", "middle", "end"};
   pccl_text *out = &svg->out;
   pccl_text_add(out, "<text");
-  attribute(out, "x", x);
-  attribute(out, "y", y);
-  attribute(out, "font-size", font.size > 0 ? font.size : 12);
+  write_number_attribute(out, "x", x);
+  write_number_attribute(out, "y", y);
+  write_number_attribute(out, "font-size", font.size > 0 ? font.size : 12);
   if (font.anchor != PCCL_SVG_START) {
-    word(out, "text-anchor", anchors[font.anchor]);
+    write_text_attribute(out, "text-anchor", anchors[font.anchor]);
   }
-  word(out, "fill", font.fill != NULL ? font.fill : "#1b1f24");
+  write_text_attribute(out, "fill", font.fill != NULL ? font.fill : "#1b1f24");
   if (font.bold) {
-    word(out, "font-weight", "bold");
+    write_text_attribute(out, "font-weight", "bold");
   }
   if (font.mono) {
-    word(out, "font-family", "'DejaVu Sans Mono', Menlo, Consolas, monospace");
+    write_text_attribute(out, "font-family", "'DejaVu Sans Mono', Menlo, Consolas, monospace");
   }
   if (font.upwards) {
     pccl_text_add(out, " transform=\"rotate(-90 ");
-    number(out, x);
+    write_number(out, x);
     pccl_text_bytes(out, " ", 1);
-    number(out, y);
+    write_number(out, y);
     pccl_text_add(out, ")\"");
   }
   pccl_text_bytes(out, ">", 1);

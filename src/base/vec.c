@@ -5,8 +5,8 @@
 
 static _Thread_local pccl_request failed;
 
-/* Remembers the request where it failed; hands `memory` on. */
-static void *remember(void *memory, size_t count, size_t element) {
+/* Stores the request if it failed; returns `memory`. */
+static void *remember_failure(void *memory, size_t count, size_t element) {
   if (memory == NULL) {
     failed = (pccl_request){count, element};
   }
@@ -23,7 +23,7 @@ bool pccl_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t ele
   enum { FIRST = 8 };
   size_t want;
   if (__builtin_add_overflow(len, more, &want)) {
-    return remember(NULL, SIZE_MAX, element) != NULL;
+    return remember_failure(NULL, SIZE_MAX, element) != NULL;
   }
   size_t next = *cap < FIRST ? FIRST : *cap;
   while (next < want) {
@@ -39,7 +39,7 @@ bool pccl_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t ele
 }
 
 void *pccl_zeroed(size_t count, size_t element) {
-  return remember(calloc(count > 0 ? count : 1, element), count, element);
+  return remember_failure(calloc(count > 0 ? count : 1, element), count, element);
 }
 
 void *pccl_array(size_t count, size_t element) { return pccl_resized(NULL, count, element); }
@@ -47,7 +47,7 @@ void *pccl_array(size_t count, size_t element) { return pccl_resized(NULL, count
 void *pccl_resized(void *data, size_t count, size_t element) {
   size_t bytes;
   bool fits = !__builtin_mul_overflow(count > 0 ? count : 1, element, &bytes);
-  return remember(fits ? realloc(data, bytes) : NULL, count, element);
+  return remember_failure(fits ? realloc(data, bytes) : NULL, count, element);
 }
 
 char *pccl_strdup(const char *text) {

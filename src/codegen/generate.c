@@ -28,11 +28,6 @@ typedef struct generator {
   pccl_map known;
 } generator;
 
-static const char *const op_names[POLYCCL_STEP_OP_COUNT] = {
-    [POLYCCL_STEP_NOP] = "PCCL_K_NOP", [POLYCCL_STEP_SEND] = "PCCL_K_SEND", [POLYCCL_STEP_RECV] = "PCCL_K_RECV",
-    [POLYCCL_STEP_RCS] = "PCCL_K_RCS", [POLYCCL_STEP_RRC] = "PCCL_K_RRC",   [POLYCCL_STEP_RRCS] = "PCCL_K_RRCS",
-    [POLYCCL_STEP_RRS] = "PCCL_K_RRS", [POLYCCL_STEP_COPY] = "PCCL_K_COPY", [POLYCCL_STEP_REDUCE] = "PCCL_K_REDUCE",
-};
 static const char *const protocol_names[POLYCCL_PROTOCOL_COUNT] = {
     [POLYCCL_SIMPLE] = "PCCL_K_SIMPLE", [POLYCCL_LL] = "PCCL_K_LL", [POLYCCL_LL128] = "PCCL_K_LL128"};
 
@@ -163,14 +158,24 @@ static void write_waits(const generator *g, const polyccl_step *step, int32_t ra
   fputs(step->waits == 0 ? "1" : "", g->to);
 }
 
+/* The op's constant in kernel/moves.h: its name in capitals after PCCL_K_. */
+static void write_op(FILE *to, uint8_t op) {
+  fputs("PCCL_K_", to);
+  for (const char *name = pccl_ops[op].name; *name != '\0'; name++) {
+    fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, to);
+  }
+}
+
 static void write_step(const generator *g, const polyccl_step *step, int32_t rank, int32_t number) {
   polyccl_location at = pccl_step_location(g->plan, step);
   const char *slash = at.file != NULL ? strrchr(at.file, '/') : NULL;
   fprintf(g->to, "    PCCL_K_STEP(%d, ", number + 1);
   write_waits(g, step, rank);
-  fprintf(g->to, ", %s, %d, %d, %d, %d, %d, %d, %d, ", op_names[step->op],
-          step->recv >= 0 ? g->end[2 * step->recv + 1] : -1, step->send >= 0 ? g->end[2 * step->send] : -1,
-          step->src_buf, step->src, step->dst_buf, step->dst, step->op == POLYCCL_STEP_NOP ? 0 : step->count);
+  fputs(", ", g->to);
+  write_op(g->to, step->op);
+  fprintf(g->to, ", %d, %d, %d, %d, %d, %d, %d, ", step->recv >= 0 ? g->end[2 * step->recv + 1] : -1,
+          step->send >= 0 ? g->end[2 * step->send] : -1, step->src_buf, step->src, step->dst_buf, step->dst,
+          pccl_op_moves(step->op) ? step->count : 0);
   write_addends(g, step);
   fputc(')', g->to);
   if (at.line > 0) {

@@ -1,21 +1,22 @@
-/* allocate: thread blocks by state (ResCCL). An endpoint is a task's send or receive; endpoints of one rank that stand
- * in different sub-pipelines are never active together, so they may share a thread block: as many are made as the
- * fullest sub-pipeline needs. An endpoint prefers the thread block that last served the same peer in the same direction
- * (fewer connections), else the one that has rested longest.
+/* allocate: thread blocks by state (ResCCL). An endpoint is a task's send or receive. Endpoints of one rank that stand
+ * in different sub-pipelines are never active together, so they may share a thread block, and a rank gets as many
+ * thread blocks as its fullest sub-pipeline needs. An endpoint prefers the thread block that last served the same peer
+ * in the same direction, which saves connections, and otherwise takes the one that has been idle for longest.
  *
- * Safe for any number of micro-batches by construction: every thread block runs its tasks in one global order, so the
- * first unfinished task of that order always has both of its thread blocks at it and all it waits for behind it.
- * A connection joins one thread block to one other: each pair of thread blocks has a channel of its own. */
+ * The plan is safe for any number of micro-batches: every thread block runs its tasks in one global order, so the first
+ * unfinished task of that order always has both of its thread blocks ready, and all it waits for has ended. A
+ * connection joins one thread block to one other, so each pair of thread blocks has a channel of its own. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "compiler/task.h"
+#include "base/map.h"
+#include "compiler/ir.h"
 
 enum { SENDS = 0, RECEIVES = 1, LOCAL = 2 };
 
 typedef struct block {
-  int32_t pipeline; /* last used in; -1: never */
+  int32_t pipeline; /* that used it last; -1: none */
   int32_t peer;
   int32_t direction;
 } block;
@@ -24,13 +25,13 @@ typedef PCCL_VEC(block) blocks;
 
 typedef struct allocator {
   pccl_ir *ir;
-  bool directions;
+  bool directions;       /* true: sends and receives have thread blocks of their own */
   blocks *rank;          /* [ranks] */
   pccl_map channels;     /* (src, dst, their thread blocks) -> channel */
   pccl_map next_channel; /* (src, dst) */
 } allocator;
 
-static int32_t choose(const allocator *a, int rank, int32_t peer, int32_t direction, int32_t pipeline) {
+static int32_t choose_block(const allocator *a, int rank, int32_t peer, int32_t direction, int32_t pipeline) {
   const blocks *list = &a->rank[rank];
   int32_t rested = -1;
   for (size_t i = 0; i < list->len; i++) {
@@ -48,10 +49,10 @@ static int32_t choose(const allocator *a, int rank, int32_t peer, int32_t direct
   return rested;
 }
 
-/* A local task waits for a busy thread block rather than make one. */
-static int32_t take(allocator *a, int rank, int32_t peer, int32_t direction, int32_t pipeline) {
+/* A local task waits for a busy thread block where no free one is left. */
+static int32_t take_block(allocator *a, int rank, int32_t peer, int32_t direction, int32_t pipeline) {
   blocks *list = &a->rank[rank];
-  int32_t chosen = choose(a, rank, peer, direction, pipeline);
+  int32_t chosen = choose_block(a, rank, peer, direction, pipeline);
   if (chosen < 0 && direction == LOCAL && list->len > 0) {
     return 0;
   }
@@ -70,7 +71,7 @@ static int32_t take(allocator *a, int rank, int32_t peer, int32_t direction, int
   return chosen;
 }
 
-static int32_t channel_of(allocator *a, const pccl_node *send, const pccl_node *receive) {
+static int32_t channel_of_blocks(allocator *a, const pccl_node *send, const pccl_node *receive) {
   uint64_t pair = ((uint64_t)send->rank << 16) | (uint64_t)receive->rank;
   bool is_new;
   uint64_t *next = pccl_map_put(&a->next_channel, pair, 0, NULL);
@@ -86,38 +87,35 @@ static int32_t channel_of(allocator *a, const pccl_node *send, const pccl_node *
   return (int32_t)*channel;
 }
 
-static bool allocate_task(allocator *a, const pccl_task *task, int32_t pipeline) {
-  pccl_node *node = &a->ir->nodes.data[task->node];
-  node->pipeline = pipeline;
+/* The receive of a message follows its send in the order and is allocated with it. */
+static bool allocate_node(allocator *a, int32_t number) {
+  pccl_node *node = &a->ir->nodes.data[number];
+  if (node->from >= 0) {
+    return true;
+  }
   if (node->to < 0) {
     node->channel = -1;
-    node->tb = take(a, node->rank, node->rank, LOCAL, pipeline);
-    return node->tb >= 0 && pccl_vec_push(&a->ir->order, task->node);
+    node->tb = take_block(a, node->rank, node->rank, LOCAL, node->pipeline);
+    return node->tb >= 0;
   }
-  pccl_node *end = &a->ir->nodes.data[node->to];
-  end->pipeline = pipeline;
-  node->tb = take(a, node->rank, end->rank, SENDS, pipeline);
-  end->tb = take(a, end->rank, node->rank, RECEIVES, pipeline);
-  if (node->tb < 0 || end->tb < 0 || node->tb > UINT16_MAX || end->tb > UINT16_MAX) {
+  pccl_node *receive = &a->ir->nodes.data[node->to];
+  node->tb = take_block(a, node->rank, receive->rank, SENDS, node->pipeline);
+  receive->tb = take_block(a, receive->rank, node->rank, RECEIVES, node->pipeline);
+  if (node->tb < 0 || receive->tb < 0 || node->tb > UINT16_MAX || receive->tb > UINT16_MAX) {
     return false;
   }
-  node->channel = end->channel = channel_of(a, node, end);
-  return node->channel >= 0 && pccl_vec_push(&a->ir->order, task->node) && pccl_vec_push(&a->ir->order, node->to);
+  node->channel = receive->channel = channel_of_blocks(a, node, receive);
+  return node->channel >= 0;
 }
 
-polyccl_result pccl_pass_allocate(const pccl_tasks *tasks, const pccl_pipeline *pipeline, bool directions) {
-  pccl_ir *ir = tasks->ir;
+polyccl_result pccl_pass_allocate(pccl_ir *ir) {
   size_t ranks = (size_t)ir->spec.ranks;
-  allocator a = {.ir = ir, .directions = directions, .rank = pccl_zeroed(ranks, sizeof *a.rank)};
+  allocator a = {.ir = ir, .directions = ir->options->max_tbs == 0, .rank = pccl_zeroed(ranks, sizeof *a.rank)};
   free(ir->tbs);
   ir->tbs = pccl_zeroed(ranks, sizeof *ir->tbs);
-  ir->order.len = 0;
-  ir->waits.len = 0;
-  ir->loop = POLYCCL_TASK_MAJOR;
   bool ok = a.rank != NULL && ir->tbs != NULL;
-  for (size_t i = 0; ok && i < tasks->count; i++) {
-    int32_t task = pipeline->sequence[i];
-    ok = allocate_task(&a, &tasks->task[task], pipeline->of_task[task]);
+  for (size_t i = 0; ok && i < ir->order.len; i++) {
+    ok = allocate_node(&a, ir->order.data[i]);
   }
   for (size_t rank = 0; a.rank != NULL && rank < ranks; rank++) {
     if (ir->tbs != NULL) {

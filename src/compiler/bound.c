@@ -1,12 +1,12 @@
-/* bound: what no schedule of this program on this topology can beat, however finely it cuts the data.
+/* bound: times that no schedule of this program on this topology can beat, however finely it cuts the data.
  *
- *   path    the longest chain of dependencies, latencies and step costs only: the data of a chain of any length can be
- *           cut so finely that it flows through all of it at once. A send that follows a receive may be one step with
- *           it, so it costs nothing here.
+ *   path    the latencies and step costs of the longest chain of dependencies. Data takes no time here, since it may be
+ *           cut so finely that it flows through all of the chain at once. A send that follows a receive may be one step
+ *           with it, so it costs nothing.
  *   link    for every link, the bytes that the program sends over it at the link's bandwidth, between the shortest path
  *           that can lead to it and the shortest that can follow
- *   blocks  where N thread blocks a rank are allowed: the bytes that a rank sends or receives, the larger, at N times
- *           what one moves (a fused step does both in one pass)
+ *   blocks  where a rank has at most N thread blocks: the larger of the bytes that it sends and receives, at N times
+ *           the bandwidth of one thread block (a fused step sends and receives in one pass)
  */
 #include "compiler/bound.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "compiler/flow.h"
+#include "compiler/routes.h"
 
 typedef struct bounds {
   const pccl_ir *ir;
@@ -22,17 +22,17 @@ typedef struct bounds {
   const polyccl_protocol_model *model;
   pccl_link_lists routes;
   double chunk_bytes;
-  double *head, *tail;                     /* [nodes] the longest path before it; from its start to an end */
-  double *bytes, *least_head, *least_tail; /* [links] */
-  double *sent, *received;                 /* [ranks] bytes */
+  double *head, *tail;                 /* [nodes] us on the longest path before the node; from its start to an end */
+  double *bytes, *min_head, *min_tail; /* [links] */
+  double *sent, *received;             /* [ranks] bytes */
 } bounds;
 
-static double cost_of(const bounds *b, const pccl_node *node) {
+static double step_cost_of(const bounds *b, const pccl_node *node) {
   return node->op == POLYCCL_STEP_SEND && node->preds > 0 ? 0 : b->model->step_cost;
 }
 
-/* From the end of the send to the start of its receive; counts the bytes on the way. */
-static polyccl_result cross(bounds *b, const pccl_node *send, bool count, double *latency) {
+/* us from the end of the send to the start of its receive. With `count`, its bytes count for ranks and links. */
+static polyccl_result cross_links(bounds *b, const pccl_node *send, bool count, double *latency) {
   const pccl_node *receive = &b->ir->nodes.data[send->to];
   const polyccl_topology *t = b->topology;
   int32_t first, links;
@@ -50,14 +50,14 @@ static polyccl_result cross(bounds *b, const pccl_node *send, bool count, double
     *latency += t->link[link].latency;
     if (count) {
       b->bytes[link] += bytes;
-      b->least_head[link] = b->head[number] < b->least_head[link] ? b->head[number] : b->least_head[link];
-      b->least_tail[link] = b->tail[number] < b->least_tail[link] ? b->tail[number] : b->least_tail[link];
+      b->min_head[link] = b->head[number] < b->min_head[link] ? b->head[number] : b->min_head[link];
+      b->min_tail[link] = b->tail[number] < b->min_tail[link] ? b->tail[number] : b->min_tail[link];
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-/* Nodes stand in the order in which they were made: what a node depends on is before it. */
+/* Nodes stand in the order in which they were made, so what a node depends on stands before it. */
 static polyccl_result find_paths(bounds *b) {
   const pccl_ir *ir = b->ir;
   for (size_t i = 0; i < ir->nodes.len; i++) {
@@ -65,27 +65,27 @@ static polyccl_result find_paths(bounds *b) {
     double head = 0, latency;
     for (int32_t k = 0; k < node->preds; k++) {
       int32_t pred = ir->preds.data[node->pred + k];
-      double end = b->head[pred] + cost_of(b, &ir->nodes.data[pred]);
+      double end = b->head[pred] + step_cost_of(b, &ir->nodes.data[pred]);
       head = end > head ? end : head;
     }
     if (node->from >= 0) {
       const pccl_node *send = &ir->nodes.data[node->from];
-      PCCL_TRY(cross(b, send, false, &latency));
-      double arrival = b->head[node->from] + cost_of(b, send) + latency;
+      PCCL_TRY(cross_links(b, send, false, &latency));
+      double arrival = b->head[node->from] + step_cost_of(b, send) + latency;
       head = arrival > head ? arrival : head;
     }
     b->head[i] = head;
   }
   for (size_t i = ir->nodes.len; i-- > 0;) {
     const pccl_node *node = &ir->nodes.data[i];
-    double latency, before = b->tail[i] + cost_of(b, node);
+    double latency, before = b->tail[i] + step_cost_of(b, node);
     b->tail[i] = before;
     for (int32_t k = 0; k < node->preds; k++) {
       double *tail = &b->tail[ir->preds.data[node->pred + k]];
       *tail = before > *tail ? before : *tail;
     }
     if (node->from >= 0) {
-      PCCL_TRY(cross(b, &ir->nodes.data[node->from], false, &latency));
+      PCCL_TRY(cross_links(b, &ir->nodes.data[node->from], false, &latency));
       double *tail = &b->tail[node->from];
       *tail = before + latency > *tail ? before + latency : *tail;
     }
@@ -102,12 +102,12 @@ static polyccl_result find_bounds(bounds *b, int32_t max_tbs, pccl_bound *bound)
     double path = launch + b->head[i] + b->tail[i];
     bound->path = path > bound->path ? path : bound->path;
     if (ir->nodes.data[i].to >= 0) {
-      PCCL_TRY(cross(b, &ir->nodes.data[i], true, &latency));
+      PCCL_TRY(cross_links(b, &ir->nodes.data[i], true, &latency));
     }
   }
   for (size_t i = 0; i < b->topology->links; i++) {
     double bandwidth = b->topology->link[i].bandwidth * b->model->efficiency;
-    double time = launch + b->least_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->least_tail[i];
+    double time = launch + b->min_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->min_tail[i]; /* GB/s: 1000 bytes a us */
     if (b->bytes[i] > 0 && time > bound->link) {
       bound->link = time;
       bound->busiest = (int32_t)i;
@@ -134,25 +134,25 @@ polyccl_result pccl_bound_of(const pccl_ir *ir, const polyccl_topology *topology
               .head = pccl_zeroed(nodes, sizeof *b.head),
               .tail = pccl_zeroed(nodes, sizeof *b.tail),
               .bytes = pccl_zeroed(links, sizeof *b.bytes),
-              .least_head = pccl_array(links, sizeof *b.least_head),
-              .least_tail = pccl_array(links, sizeof *b.least_tail),
+              .min_head = pccl_array(links, sizeof *b.min_head),
+              .min_tail = pccl_array(links, sizeof *b.min_tail),
               .sent = pccl_zeroed(ranks, sizeof *b.sent),
               .received = pccl_zeroed(ranks, sizeof *b.received)};
   polyccl_result result = POLYCCL_SUCCESS;
-  if (b.head == NULL || b.tail == NULL || b.bytes == NULL || b.least_head == NULL || b.least_tail == NULL ||
+  if (b.head == NULL || b.tail == NULL || b.bytes == NULL || b.min_head == NULL || b.min_tail == NULL ||
       b.sent == NULL || b.received == NULL) {
     result = pccl_no_memory("the bound");
   }
   for (size_t i = 0; i < links && result == POLYCCL_SUCCESS; i++) {
-    b.least_head[i] = b.least_tail[i] = INFINITY;
+    b.min_head[i] = b.min_tail[i] = INFINITY;
   }
   result = result == POLYCCL_SUCCESS ? find_bounds(&b, max_tbs, bound) : result;
   pccl_link_lists_free(&b.routes);
   free(b.head);
   free(b.tail);
   free(b.bytes);
-  free(b.least_head);
-  free(b.least_tail);
+  free(b.min_head);
+  free(b.min_tail);
   free(b.sent);
   free(b.received);
   return result;

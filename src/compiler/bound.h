@@ -7,19 +7,19 @@
 #include "compiler/ir.h"
 
 typedef struct pccl_bound {
-  double path;     /* us: latencies of the longest chain of dependencies */
-  double link;     /* the busiest link: its bytes, the least latencies before and after */
-  double blocks;   /* what a rank's thread blocks move; 0 where their number is not bounded */
-  int32_t busiest; /* that link, -1: none */
+  double path;     /* us: latencies and step costs on the longest chain of dependencies */
+  double link;     /* us: the bytes of the busiest link, and the shortest paths before and after */
+  double blocks;   /* us: what a rank's thread blocks move; 0 where their number is not bounded */
+  int32_t busiest; /* the busiest link, -1: none */
 } pccl_bound;
 
-/* Of the lowered IR (before fuse). max_tbs 0: any number of thread blocks. */
+/* The bounds of a lowered IR (before fuse) for a call of `bytes`. max_tbs 0: any number of thread blocks. */
 polyccl_result pccl_bound_of(const pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t max_tbs,
                              pccl_bound *bound);
 
 static inline double pccl_bound_time(const pccl_bound *b) {
-  double most = b->path > b->link ? b->path : b->link;
-  return most > b->blocks ? most : b->blocks;
+  double max = b->path > b->link ? b->path : b->link;
+  return max > b->blocks ? max : b->blocks;
 }
 
 #endif

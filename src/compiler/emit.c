@@ -1,5 +1,5 @@
-/* emit: the plan's arrays. Connections are numbered by (source, destination, channel); channels are renumbered without
- * gaps where the author chose none. */
+/* emit: the plan's arrays. Connections are numbered by (source, destination, channel). Channels are renumbered without
+ * gaps, except where the author chose some. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@ typedef struct emitter {
 static polyccl_result number_channels(emitter *e) {
   const pccl_ir *ir = e->ir;
   int32_t top = 0;
-  bool wishes = false;
+  bool hints = false;
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *node = &ir->nodes.data[i];
     top = !node->gone && node->channel > top ? node->channel : top;
-    wishes = wishes || (ir->wished != NULL && ir->wished[i]);
+    hints = hints || (ir->hinted != NULL && ir->hinted[i]);
   }
   e->dense = pccl_zeroed((size_t)top + 1, sizeof *e->dense);
   if (e->dense == NULL) {
@@ -33,7 +33,7 @@ static polyccl_result number_channels(emitter *e) {
   }
   int32_t next = 0;
   for (int32_t c = 0; c <= top; c++) {
-    e->dense[c] = wishes ? c : e->dense[c] ? next++ : 0;
+    e->dense[c] = hints ? c : e->dense[c] ? next++ : 0;
   }
   return POLYCCL_SUCCESS;
 }
@@ -84,7 +84,7 @@ static polyccl_result make_connections(emitter *e) {
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("a plan");
 }
 
-static polyccl_step step_of(const emitter *e, int32_t number) {
+static polyccl_step make_step(const emitter *e, int32_t number) {
   const pccl_node *node = &e->ir->nodes.data[number];
   const pccl_op_traits *traits = &pccl_ops[node->op];
   polyccl_step step = {.op = node->op,
@@ -145,7 +145,7 @@ static polyccl_result make_steps(emitter *e) {
   for (size_t i = 0; i < ir->order.len; i++) {
     int32_t number = ir->order.data[i];
     const pccl_node *node = &ir->nodes.data[number];
-    plan->step[plan->tb[plan->rank[node->rank].tb + node->tb].step + node->step] = step_of(e, number);
+    plan->step[plan->tb[plan->rank[node->rank].tb + node->tb].step + node->step] = make_step(e, number);
   }
   return POLYCCL_SUCCESS;
 }
@@ -170,7 +170,7 @@ static polyccl_result copy_lines(const polyccl_program *program, polyccl_plan *p
   return POLYCCL_SUCCESS;
 }
 
-/* A declared chunk of the program is `refine` chunks of the plan, part by part. */
+/* Copies the pre- and postconditions: a declared chunk of the program is `refine` chunks of the plan. */
 static polyccl_result copy_conditions(const pccl_ir *ir, polyccl_plan *plan) {
   const polyccl_program *program = ir->program;
   if (program->config.collective != POLYCCL_CUSTOM) {
@@ -206,7 +206,7 @@ static polyccl_result copy_conditions(const pccl_ir *ir, polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result fill(emitter *e) {
+static polyccl_result fill_plan(emitter *e) {
   const polyccl_program_config *config = &e->ir->program->config;
   polyccl_plan *plan = e->plan;
   plan->name = pccl_strdup(e->ir->program->name);
@@ -237,7 +237,7 @@ static polyccl_result fill(emitter *e) {
 polyccl_result pccl_pass_emit(const pccl_ir *ir, polyccl_plan **plan) {
   emitter e = {.ir = ir};
   PCCL_TRY(polyccl_plan_create(ir->spec.ranks, &e.plan));
-  polyccl_result result = fill(&e);
+  polyccl_result result = fill_plan(&e);
   free(e.dense);
   free(e.connection);
   if (result != POLYCCL_SUCCESS) {

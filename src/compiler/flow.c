@@ -1,37 +1,10 @@
 #include "compiler/flow.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-
-void pccl_link_lists_free(pccl_link_lists *table) {
-  pccl_vec_free(&table->link);
-  pccl_map_free(&table->known);
-}
-
-polyccl_result pccl_links_between(pccl_link_lists *table, const polyccl_topology *topology, int src, int dst,
-                                  int32_t *first, int32_t *count) {
-  enum { ROOM = 64 };
-  bool is_new;
-  uint64_t *slot = pccl_map_put(&table->known, ((uint64_t)src << 32) | (uint64_t)dst, 0, &is_new);
-  if (slot == NULL || !pccl_vec_reserve(&table->link, ROOM)) {
-    return pccl_no_memory("the schedule");
-  }
-  if (is_new) {
-    size_t links = 0;
-    PCCL_TRY(polyccl_topology_route(topology, src, dst, table->link.data + table->link.len, ROOM, &links));
-    if (links > ROOM || table->link.len > INT32_MAX - ROOM) {
-      return pccl_fail(POLYCCL_ERROR_LIMIT, "the route from rank %d to rank %d has %zu links (at most %d)", src, dst,
-                       links, ROOM);
-    }
-    *slot = ((uint64_t)table->link.len << 8) | links;
-    table->link.len += links;
-  }
-  *first = (int32_t)(*slot >> 8);
-  *count = (int32_t)(*slot & 0xff);
-  return POLYCCL_SUCCESS;
-}
 
 void pccl_flows_free(pccl_flows *flows) {
   free(flows->flow);
@@ -48,21 +21,14 @@ static const polyccl_protocol_model *model_of(const pccl_flows *flows, int rank)
   return &t->model[t->rank[rank].model].protocol[flows->ir->program->config.protocol];
 }
 
-/* Thread blocks that fill a link. */
-static int32_t fill_of(const polyccl_topology *t, int32_t link, polyccl_protocol protocol) {
-  const polyccl_protocol_model *model = &t->model[t->rank[0].model].protocol[protocol];
-  double fill = t->link[link].bandwidth * model->efficiency / model->copy_bandwidth;
-  return fill < 1 ? 1 : fill > 1 << 20 ? 1 << 20 : (int32_t)fill;
-}
-
-static polyccl_result find_capacities(pccl_flows *flows, int32_t crowd) {
+static polyccl_result find_capacities(pccl_flows *flows, int32_t oversubscribed) {
   const polyccl_topology *t = flows->topology;
   flows->capacity = pccl_array(t->links, sizeof *flows->capacity);
   if (flows->capacity == NULL) {
     return pccl_no_memory("the schedule");
   }
   for (size_t i = 0; i < t->links; i++) {
-    flows->capacity[i] = fill_of(t, (int32_t)i, flows->ir->program->config.protocol) + crowd;
+    flows->capacity[i] = pccl_link_capacity(t, (int32_t)i, flows->ir->program->config.protocol) + oversubscribed;
   }
   return POLYCCL_SUCCESS;
 }
@@ -82,7 +48,7 @@ polyccl_result pccl_flows_set_apart(pccl_ir *ir, const polyccl_topology *topolog
       result = pccl_links_between(&routes, topology, node->rank, ir->nodes.data[node->to].rank, &first, &links);
     }
     for (int32_t k = 0; k < links && result == POLYCCL_SUCCESS; k++) {
-      if (fill_of(topology, routes.link.data[first + k], ir->program->config.protocol) == 1) {
+      if (pccl_link_capacity(topology, routes.link.data[first + k], ir->program->config.protocol) == 1) {
         ir->apart[i] = ir->apart[node->to] = 1;
       }
     }
@@ -97,7 +63,7 @@ static polyccl_result add_chain(pccl_flows *flows, int32_t head, int32_t *of_nod
   const pccl_ir *ir = flows->ir;
   pccl_flow *flow = &flows->flow[flows->count];
   flow->hop = (int32_t)flows->hop.len;
-  flow->lane = ir->nodes.data[head].lane;
+  flow->instance = ir->nodes.data[head].instance;
   for (int32_t at = head; at >= 0; at = ir->nodes.data[at].to) {
     pccl_flow_hop hop = {.node = at};
     int32_t to = ir->nodes.data[at].to;
@@ -163,7 +129,7 @@ static polyccl_result find_successors(pccl_flows *flows) {
   return POLYCCL_SUCCESS;
 }
 
-/* Kahn's algorithm; fewer than all: a cycle. */
+/* Kahn's algorithm. Where it does not reach all flows, there is a cycle. */
 static polyccl_result sort_flows(pccl_flows *flows, bool *cyclic) {
   int32_t *missing = pccl_array(flows->count, sizeof *missing);
   flows->order = pccl_array(flows->count, sizeof *flows->order);
@@ -198,20 +164,21 @@ static void find_tiles(pccl_flows *flows, uint64_t bytes) {
   pccl_collective_shape(&flows->ir->spec, &input, &output);
   int larger = input > output ? input : output;
   flows->chunk_bytes = (double)bytes / (larger > 0 ? larger : 1);
-  int32_t most = 1;
+  int32_t max = 1;
   for (size_t h = 0; h < flows->hop.len; h++) {
     int32_t count = flows->ir->nodes.data[flows->hop.data[h].node].count;
-    most = count > most ? count : most;
+    max = count > max ? count : max;
   }
-  double slots = flows->chunk_bytes * most / (double)model_of(flows, 0)->slot_bytes;
+  double slots = flows->chunk_bytes * max / (double)model_of(flows, 0)->slot_bytes;
+  /* Rounded up; what is left of a millionth is a rounding error of the division. */
   flows->batches = slots > 1 ? (double)(int64_t)(slots + 0.999999) : 1;
 }
 
-static void estimate(pccl_flows *flows, pccl_flow *flow) {
+static void estimate_flow(pccl_flows *flows, pccl_flow *flow) {
   const polyccl_topology *t = flows->topology;
   const pccl_flow_hop *hops = &flows->hop.data[flow->hop];
   const pccl_node *first = &flows->ir->nodes.data[hops->node];
-  double rate = flow->hops == 1 ? model_of(flows, first->rank)->copy_bandwidth : 1e9, latency = 0, step = 0;
+  double rate = flow->hops == 1 ? model_of(flows, first->rank)->copy_bandwidth : INFINITY, latency = 0, step = 0;
   for (int32_t h = 0; h < flow->hops; h++) {
     const pccl_node *node = &flows->ir->nodes.data[hops[h].node];
     const polyccl_protocol_model *model = model_of(flows, node->rank);
@@ -233,7 +200,7 @@ static void estimate(pccl_flows *flows, pccl_flow *flow) {
       double share = link->bandwidth * model->efficiency / flows->capacity[number];
       rate = share < rate ? share : rate;
       here += link->latency;
-      flow->scarce = flow->scarce || flows->capacity[number] <= 2;
+      flow->scarce = flow->scarce || flows->capacity[number] <= 2; /* one thread block fills it, or two */
     }
     if (h + 1 < flow->hops && t->rank[flows->ir->nodes.data[hops[h + 1].node].rank].machine != machine) {
       here += model->network_latency;
@@ -258,7 +225,7 @@ static void find_tails(pccl_flows *flows) {
   }
 }
 
-/* Most hops of one flow on one rank. */
+/* How often a flow passes one rank, at most. */
 static polyccl_result find_passes(pccl_flows *flows) {
   int32_t *seen = pccl_zeroed((size_t)flows->ir->spec.ranks, sizeof *seen);
   if (seen == NULL) {
@@ -278,10 +245,10 @@ static polyccl_result find_passes(pccl_flows *flows) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result build(pccl_flows *flows, uint64_t bytes, int32_t crowd, int32_t *of_node, int32_t *hop_of,
-                            bool *cyclic) {
+static polyccl_result build_flows(pccl_flows *flows, uint64_t bytes, int32_t oversubscribed, int32_t *of_node,
+                                  int32_t *hop_of, bool *cyclic) {
   const pccl_ir *ir = flows->ir;
-  PCCL_TRY(find_capacities(flows, crowd));
+  PCCL_TRY(find_capacities(flows, oversubscribed));
   for (size_t i = 0; i < ir->nodes.len; i++) {
     if (!ir->nodes.data[i].gone && ir->nodes.data[i].from < 0) {
       PCCL_TRY(add_chain(flows, (int32_t)i, of_node, hop_of));
@@ -295,20 +262,21 @@ static polyccl_result build(pccl_flows *flows, uint64_t bytes, int32_t crowd, in
   }
   find_tiles(flows, bytes);
   for (size_t i = 0; i < flows->count; i++) {
-    estimate(flows, &flows->flow[i]);
+    estimate_flow(flows, &flows->flow[i]);
   }
   find_tails(flows);
   return find_passes(flows);
 }
 
-polyccl_result pccl_flows_build(pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t crowd,
+polyccl_result pccl_flows_build(pccl_ir *ir, const polyccl_topology *topology, uint64_t bytes, int32_t oversubscribed,
                                 pccl_flows *flows, bool *cyclic) {
   size_t nodes = ir->nodes.len;
   pccl_flows made = {.ir = ir, .topology = topology, .flow = pccl_zeroed(nodes + 1, sizeof *made.flow)};
   int32_t *of_node = pccl_array(nodes, sizeof *of_node), *hop_of = pccl_array(nodes, sizeof *hop_of);
   bool ok = made.flow != NULL && of_node != NULL && hop_of != NULL;
   *cyclic = false;
-  polyccl_result result = ok ? build(&made, bytes, crowd, of_node, hop_of, cyclic) : pccl_no_memory("the schedule");
+  polyccl_result result =
+      ok ? build_flows(&made, bytes, oversubscribed, of_node, hop_of, cyclic) : pccl_no_memory("the schedule");
   free(of_node);
   free(hop_of);
   if (result != POLYCCL_SUCCESS || *cyclic) {

@@ -1,5 +1,5 @@
-/* fuse: a receive and the one send that reads exactly what it stored become a node that does both. Where the stored
- * value has no other reader and is overwritten, or never looked at again, an rrcs need not store: rrs. */
+/* fuse: a receive and the one send that reads exactly what it stored become a node that does both. An rrcs whose stored
+ * value has no other reader, and is overwritten or never needed, need not store it and becomes an rrs. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -10,17 +10,17 @@ static bool hints_agree(int32_t a, int32_t b) { return a < 0 || b < 0 || a == b;
 static bool can_fuse(const pccl_node *receive, const pccl_node *send) {
   return send->op == POLYCCL_STEP_SEND && (receive->op == POLYCCL_STEP_RECV || receive->op == POLYCCL_STEP_RRC) &&
          receive->dst_buf == send->src_buf && receive->dst == send->src && receive->count == send->count &&
-         receive->lane == send->lane && hints_agree(receive->channel, send->channel) &&
+         receive->instance == send->instance && hints_agree(receive->channel, send->channel) &&
          hints_agree(receive->tb, send->tb);
 }
 
 /* True when the send waits for nothing but the receive, so that it may happen at the receive's place. Reading exactly
  * what the receive stored, it has only that one predecessor, unless part of it was written by someone else since. */
-static bool only_pred(const pccl_ir *ir, const pccl_node *send, int32_t receive) {
+static bool is_only_pred(const pccl_ir *ir, const pccl_node *send, int32_t receive) {
   return send->preds == 1 && ir->preds.data[send->pred] == receive;
 }
 
-static void fuse(pccl_ir *ir, int32_t receive, int32_t send) {
+static void fuse_pair(pccl_ir *ir, int32_t receive, int32_t send) {
   pccl_node *r = &ir->nodes.data[receive], *s = &ir->nodes.data[send];
   bool reduces = r->op == POLYCCL_STEP_RRC;
   bool unseen = r->reads == r->count && r->kills == r->count;
@@ -33,7 +33,7 @@ static void fuse(pccl_ir *ir, int32_t receive, int32_t send) {
   ir->into[send] = receive;
 }
 
-/* A wish for a channel binds the whole route: messages of a fused chain share theirs. */
+/* A hint for a channel binds the whole route, since the messages of a fused chain share one channel. */
 static bool chain_accepts(const pccl_ir *ir, const pccl_node *receive, const pccl_node *send) {
   const pccl_node *nodes = ir->nodes.data;
   int32_t before = nodes[receive->from].channel;
@@ -41,8 +41,8 @@ static bool chain_accepts(const pccl_ir *ir, const pccl_node *receive, const pcc
   return hints_agree(before, after) && hints_agree(before, send->channel) && hints_agree(receive->channel, after);
 }
 
-/* Predecessors that were fused away live on in their receive; `mark` keeps each named once. */
-static void redirect(pccl_ir *ir, int32_t *mark) {
+/* Replaces predecessors that were fused away by the nodes they live on in; `mark` keeps each from being named twice. */
+static void redirect_preds(pccl_ir *ir, int32_t *mark) {
   for (size_t i = 0; i < ir->nodes.len; i++) {
     mark[i] = -1;
   }
@@ -60,9 +60,9 @@ static void redirect(pccl_ir *ir, int32_t *mark) {
   }
 }
 
-/* Where the chain at hand has been: per rank its last fused node there, and before that one another. */
+/* The ranks that the present chain has passed, and its fused nodes on each, the last one first. */
 typedef struct trail {
-  int32_t *chain;  /* [ranks] the chain (its head) that wrote last */
+  int32_t *chain;  /* [ranks] the head of the chain that passed last */
   int32_t *last;   /* [ranks] */
   int32_t *before; /* [nodes] */
 } trail;
@@ -94,10 +94,10 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
       return;
     }
     const pccl_node *r = &ir->nodes.data[receive];
-    bool short_enough = ir->most_hops == 0 || hops < ir->most_hops;
+    bool short_enough = ir->max_hops == 0 || hops < ir->max_hops;
     if (short_enough && chain_accepts(ir, r, &ir->nodes.data[next]) && fits_trail(ir, t, head, receive, next)) {
       hops++;
-      fuse(ir, receive, next);
+      fuse_pair(ir, receive, next);
       t->before[receive] = t->chain[r->rank] == head ? t->last[r->rank] : -1;
       t->chain[r->rank] = head;
       t->last[r->rank] = receive;
@@ -109,8 +109,8 @@ static void fuse_chain(pccl_ir *ir, const int32_t *best, trail *t, int32_t send)
   }
 }
 
-/* Of several sends of one value, the one with most work behind it goes with the receive. */
-static void choose(const pccl_ir *ir, int32_t *best) {
+/* Of several sends of one value, the receive is fused with the one that has the longest path behind it. */
+static void choose_sends(const pccl_ir *ir, int32_t *best) {
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *send = &ir->nodes.data[i];
     if (send->op != POLYCCL_STEP_SEND || send->preds != 1) {
@@ -118,7 +118,7 @@ static void choose(const pccl_ir *ir, int32_t *best) {
     }
     int32_t pred = ir->preds.data[send->pred];
     bool apart = ir->apart != NULL && (ir->apart[i] || ir->apart[pred]);
-    if (!apart && only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
+    if (!apart && is_only_pred(ir, send, pred) && can_fuse(&ir->nodes.data[pred], send) &&
         (best[pred] < 0 || ir->nodes.data[best[pred]].priority < send->priority)) {
       best[pred] = (int32_t)i;
     }
@@ -151,11 +151,11 @@ polyccl_result pccl_pass_fuse(pccl_ir *ir) {
       ir->into[i] = (int32_t)i;
       best[i] = -1;
     }
-    if (!ir->program->config.no_fusion && !ir->no_fusion) {
-      choose(ir, best);
+    if (!ir->program->config.no_fusion && !ir->options->no_fusion) {
+      choose_sends(ir, best);
       fuse_all(ir, best, &t);
     }
-    redirect(ir, best);
+    redirect_preds(ir, best);
     pccl_ir_depths(ir);
   }
   free(best);

@@ -5,10 +5,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-pccl_ir pccl_ir_of(const polyccl_program *program, int32_t instances) {
-  int32_t wish = program->config.instances, used = instances > 0 ? instances : wish;
-  return (pccl_ir){
-      .program = program, .instances = used, .refine = program->refine / wish * used, .spec = program->spec};
+pccl_ir pccl_ir_of(const polyccl_program *program, const polyccl_compile_options *options, int32_t instances) {
+  static const polyccl_compile_options defaults = {.size = sizeof(polyccl_compile_options)};
+  int32_t asked = program->config.instances, used = instances > 0 ? instances : asked;
+  return (pccl_ir){.program = program,
+                   .options = options != NULL ? options : &defaults,
+                   .program_instances = used,
+                   .refine = program->refine / asked * used,
+                   .spec = program->spec};
 }
 
 double pccl_seconds_since(double *since) {
@@ -22,7 +26,7 @@ void pccl_ir_free(pccl_ir *ir) {
   free(ir->first_slot);
   free(ir->into);
   free(ir->apart);
-  free(ir->wished);
+  free(ir->hinted);
   free(ir->tbs);
   pccl_vec_free(&ir->moves);
   pccl_vec_free(&ir->nodes);
@@ -38,14 +42,14 @@ size_t pccl_ir_slot(const pccl_ir *ir, int rank, uint8_t buffer, int32_t offset)
   return ir->first_slot[rank] + (size_t)pccl_collective_cell(&ir->spec, rank, buffer == POLYCCL_BUF_OUTPUT, offset);
 }
 
-/* Interleaved keeps the parts of a chunk together, batched deals them to the instances' runs of the buffer. */
+/* Interleaved replication keeps the parts of a chunk together; batched gives each instance a run of the buffer. */
 int32_t pccl_ir_chunk_of_part(const pccl_ir *ir, int32_t chunks, int32_t i) {
   bool batched = ir->program->config.replication == POLYCCL_BATCHED;
-  return batched ? i / (ir->refine / ir->instances) % chunks : i / ir->refine;
+  return batched ? i / (ir->refine / ir->program_instances) % chunks : i / ir->refine;
 }
 
 int32_t pccl_ir_part_of_chunk(const pccl_ir *ir, int32_t chunks, int32_t chunk, int32_t part) {
-  int32_t per = ir->refine / ir->instances;
+  int32_t per = ir->refine / ir->program_instances;
   bool batched = ir->program->config.replication == POLYCCL_BATCHED;
   return batched ? (part / per * chunks + chunk) * per + part % per : chunk * ir->refine + part;
 }
@@ -78,7 +82,7 @@ static void dump_node(const pccl_ir *ir, size_t i, FILE *to) {
   if (ir->loop == POLYCCL_TASK_MAJOR) {
     fprintf(to, " pipeline %d", node->pipeline);
   }
-  fprintf(to, " lane %d depth %d priority %d", node->lane, node->depth, node->priority);
+  fprintf(to, " instance %d depth %d priority %d", node->instance, node->depth, node->priority);
   if (node->channel >= 0) {
     fprintf(to, " ch %d", node->channel);
   }
@@ -95,8 +99,8 @@ void pccl_ir_dump(const pccl_ir *ir, FILE *to) {
     for (size_t i = 0; i < ir->moves.len; i++) {
       const pccl_ir_move *m = &ir->moves.data[i];
       polyccl_location at = pccl_program_location(ir->program, m->location);
-      fprintf(to, "%zu: %s %d.%c%d -> %d.%c%d x%d lane %d at %s:%d\n", i, m->kind == PCCL_COPY ? "copy" : "reduce",
-              m->src_rank, letters[m->src_buf], m->src, m->dst_rank, letters[m->dst_buf], m->dst, m->count, m->lane,
+      fprintf(to, "%zu: %s %d.%c%d -> %d.%c%d x%d instance %d at %s:%d\n", i, m->kind == PCCL_COPY ? "copy" : "reduce",
+              m->src_rank, letters[m->src_buf], m->src, m->dst_rank, letters[m->dst_buf], m->dst, m->count, m->instance,
               at.file != NULL ? at.file : "?", at.line);
     }
   } else if (ir->order.len > 0) {
@@ -150,8 +154,8 @@ polyccl_result pccl_ir_check(const pccl_ir *ir, const char *pass) {
   return POLYCCL_SUCCESS;
 }
 
-/* Creation order is topological: a send is created just before its receive, and what depends on a node is created
- * after it. A fused node keeps the number of its receive; what its send fed was created later still. */
+/* The order in which nodes are made is topological: a send is made just before its receive, and what depends on a node
+ * is made after it. A fused node keeps the number of its receive, and what its send fed was made later. */
 void pccl_ir_depths(pccl_ir *ir) {
   pccl_node *nodes = ir->nodes.data;
   for (size_t i = 0; i < ir->nodes.len; i++) {

@@ -1,11 +1,11 @@
-/* Plan -> program: the moves of a verified plan, written again on the builder, so that plans from elsewhere go through
- * the check and every policy.
+/* From a plan back to a program: the moves of a verified plan are written again on the builder, so that plans from
+ * elsewhere go through the check and every policy.
  *
- * The plan's steps run in one order that its dependencies allow. A message becomes a copy or a reduction at the moment
- * it is received, from the chunk that was sent. Two things that a plan can do and a program cannot are spelt out:
+ * The plan's steps are replayed in one order that its dependencies allow. A message becomes a copy or a reduction when
+ * it is received, from the chunk that was sent. A plan can do two things that a program cannot, so they are spelt out:
  *   - a sent chunk that is overwritten before its message is received is kept in scratch ("sent");
- *   - rrs stores nothing. Its sum is stored at its source, where compilers made it from a chunk that is dead; should
- *     the check find that it is not, all such sums go to scratch ("sum"). */
+ *   - rrs stores nothing. Its sum is stored at its source, since compilers make rrs where the chunk there is not needed
+ *     any more. Where the check finds that it is needed, all such sums go to scratch ("sum"). */
 #include <stdlib.h>
 
 #include <polyccl/compile.h>
@@ -48,7 +48,7 @@ typedef struct lifter {
   int scratch, sent, sum;
 } lifter;
 
-static polyccl_result no_memory(void) { return pccl_no_memory("a program from a plan"); }
+static polyccl_result no_memory_for_lift(void) { return pccl_no_memory("a program from a plan"); }
 
 static cell *cell_of(const lifter *l, range r, int32_t i) {
   int at = r.buffer == l->scratch ? pccl_collective_cells(&l->spec) + r.index + i
@@ -56,10 +56,10 @@ static cell *cell_of(const lifter *l, range r, int32_t i) {
   return &l->cell[r.rank][at];
 }
 
-/* Scratch of the lifter's own is written once and needs no clocks. */
+/* The lifter's own scratch is written once and needs no clocks. */
 static bool is_own(const lifter *l, range r) { return r.buffer == l->sent || r.buffer == l->sum; }
 
-static void note_write(lifter *l, range r) {
+static void record_write(lifter *l, range r) {
   for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
     cell_of(l, r, i)->written = l->clock;
   }
@@ -75,7 +75,7 @@ static bool written_since(const lifter *l, range r, uint64_t clock) {
 }
 
 /* A message leaves from `r` (change 1) or arrives (-1). */
-static void note_flight(lifter *l, range r, int change) {
+static void count_flight(lifter *l, range r, int change) {
   for (int32_t i = 0; i < r.size && !is_own(l, r); i++) {
     cell_of(l, r, i)->flying += (uint32_t)change;
   }
@@ -90,17 +90,17 @@ static bool is_flying(const lifter *l, range r) {
   return false;
 }
 
-static range place(const lifter *l, int32_t rank, uint8_t buffer, int32_t index, int32_t size) {
+static range range_of_chunks(const lifter *l, int32_t rank, uint8_t buffer, int32_t index, int32_t size) {
   static const int user[] = {[POLYCCL_BUF_INPUT] = POLYCCL_INPUT, [POLYCCL_BUF_OUTPUT] = POLYCCL_OUTPUT};
   return (range){rank, buffer == POLYCCL_BUF_SCRATCH ? l->scratch : user[buffer], index, size};
 }
 
 /* True for two names of the same chunks. */
-static bool same(const lifter *l, range a, range b) {
+static bool same_chunks(const lifter *l, range a, range b) {
   return a.rank == b.rank && !is_own(l, a) && !is_own(l, b) && cell_of(l, a, 0) == cell_of(l, b, 0);
 }
 
-static bool overlap(const lifter *l, range a, range b) {
+static bool chunks_overlap(const lifter *l, range a, range b) {
   if (a.rank != b.rank || is_own(l, a) || is_own(l, b)) {
     return false;
   }
@@ -110,111 +110,111 @@ static bool overlap(const lifter *l, range a, range b) {
 
 /* ---- operations; nothing happens in a rehearsal ---- */
 
-static polyccl_result take(const lifter *l, range r, polyccl_location at, polyccl_ref *ref) {
+static polyccl_result reference_range(const lifter *l, range r, polyccl_location at, polyccl_ref *ref) {
   return polyccl_program_chunk(l->program, r.rank, r.buffer, r.index, r.size, at, ref);
 }
 
-static polyccl_result copy(lifter *l, range from, range *to, polyccl_location at);
+static polyccl_result copy_range(lifter *l, range from, range *to, polyccl_location at);
 
-/* A program does not move chunks onto themselves: such an operand goes by scratch. */
-static polyccl_result set_apart(lifter *l, range *operand, range target, polyccl_location at) {
+/* A program does not move chunks onto themselves, so an operand that overlaps the target is copied to scratch. */
+static polyccl_result copy_overlapping_operand(lifter *l, range *operand, range target, polyccl_location at) {
   range own = {operand->rank, l->sum, -1, operand->size};
-  if (!overlap(l, *operand, target)) {
+  if (!chunks_overlap(l, *operand, target)) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(copy(l, *operand, &own, at));
+  PCCL_TRY(copy_range(l, *operand, &own, at));
   *operand = own;
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result copy(lifter *l, range from, range *to, polyccl_location at) {
+static polyccl_result copy_range(lifter *l, range from, range *to, polyccl_location at) {
   polyccl_ref ref;
-  if (same(l, from, *to)) {
+  if (same_chunks(l, from, *to)) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(set_apart(l, &from, *to, at));
-  note_write(l, *to);
+  PCCL_TRY(copy_overlapping_operand(l, &from, *to, at));
+  record_write(l, *to);
   if (l->program == NULL) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(take(l, from, at, &ref));
+  PCCL_TRY(reference_range(l, from, at, &ref));
   PCCL_TRY(polyccl_program_copy(l->program, &ref, to->rank, to->buffer, to->index, POLYCCL_NO_HINTS, at, &ref));
-  to->index = ref.index; /* where it was appended */
+  to->index = ref.index; /* where the builder appended it */
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result reduce(lifter *l, range sum, range operand, polyccl_location at) {
+static polyccl_result reduce_range(lifter *l, range sum, range operand, polyccl_location at) {
   polyccl_ref to, from;
-  PCCL_TRY(set_apart(l, &operand, sum, at));
-  note_write(l, sum);
+  PCCL_TRY(copy_overlapping_operand(l, &operand, sum, at));
+  record_write(l, sum);
   if (l->program == NULL) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(take(l, sum, at, &to));
-  PCCL_TRY(take(l, operand, at, &from));
+  PCCL_TRY(reference_range(l, sum, at, &to));
+  PCCL_TRY(reference_range(l, operand, at, &from));
   return polyccl_program_reduce(l->program, &to, &from, POLYCCL_NO_HINTS, at, &to);
 }
 
 /* ---- steps ---- */
 
-static polyccl_result send(lifter *l, const polyccl_step *step, range from, polyccl_location at) {
+static polyccl_result send_message(lifter *l, const polyccl_step *step, range from, polyccl_location at) {
   int32_t index = (int32_t)(step - l->plan->step);
   if (l->kept[index]) {
     range kept = {from.rank, l->sent, -1, from.size};
-    PCCL_TRY(copy(l, from, &kept, at));
+    PCCL_TRY(copy_range(l, from, &kept, at));
     from = kept;
   }
-  note_flight(l, from, 1);
+  count_flight(l, from, 1);
   message m = {from, l->clock, index};
-  return pccl_vec_push(&l->queue[step->send].sent, m) ? POLYCCL_SUCCESS : no_memory();
+  return pccl_vec_push(&l->queue[step->send].sent, m) ? POLYCCL_SUCCESS : no_memory_for_lift();
 }
 
 /* The chunk that holds the next message, still as it was sent. */
-static range receive(lifter *l, const polyccl_step *step) {
+static range receive_message(lifter *l, const polyccl_step *step) {
   queue *q = &l->queue[step->recv];
   message m = q->sent.data[q->taken++];
-  note_flight(l, m.from, -1);
+  count_flight(l, m.from, -1);
   if (l->program == NULL && written_since(l, m.from, m.clock)) {
     l->kept[m.step] = true;
   }
   return m.from;
 }
 
-static polyccl_result run_step(lifter *l, int32_t rank, const polyccl_step *step) {
+static polyccl_result replay_step(lifter *l, int32_t rank, const polyccl_step *step) {
   polyccl_location at = pccl_step_location(l->plan, step);
-  range src = place(l, rank, step->src_buf, step->src, step->count);
-  range dst = place(l, rank, step->dst_buf, step->dst, step->count);
+  range src = range_of_chunks(l, rank, step->src_buf, step->src, step->count);
+  range dst = range_of_chunks(l, rank, step->dst_buf, step->dst, step->count);
   range result = dst, own = {rank, l->sum, -1, step->count};
   l->clock++;
   switch ((polyccl_step_op)step->op) {
     case POLYCCL_STEP_SEND: result = src; break;
     case POLYCCL_STEP_RECV:
-    case POLYCCL_STEP_RCS: PCCL_TRY(copy(l, receive(l, step), &dst, at)); break;
+    case POLYCCL_STEP_RCS: PCCL_TRY(copy_range(l, receive_message(l, step), &dst, at)); break;
     case POLYCCL_STEP_RRC:
     case POLYCCL_STEP_RRCS: {
-      range from = receive(l, step);
-      PCCL_TRY(copy(l, src, &dst, at));
-      PCCL_TRY(reduce(l, dst, from, at));
+      range from = receive_message(l, step);
+      PCCL_TRY(copy_range(l, src, &dst, at));
+      PCCL_TRY(reduce_range(l, dst, from, at));
       break;
     }
     case POLYCCL_STEP_RRS: {
-      range from = receive(l, step);
+      range from = receive_message(l, step);
       result = src;
       if (l->sums_apart) {
-        PCCL_TRY(copy(l, src, &own, at));
+        PCCL_TRY(copy_range(l, src, &own, at));
         result = own;
       }
-      PCCL_TRY(reduce(l, result, from, at));
+      PCCL_TRY(reduce_range(l, result, from, at));
       break;
     }
-    case POLYCCL_STEP_COPY: PCCL_TRY(copy(l, src, &dst, at)); break;
-    case POLYCCL_STEP_REDUCE: PCCL_TRY(reduce(l, dst, src, at)); break;
+    case POLYCCL_STEP_COPY: PCCL_TRY(copy_range(l, src, &dst, at)); break;
+    case POLYCCL_STEP_REDUCE: PCCL_TRY(reduce_range(l, dst, src, at)); break;
     default: break;
   }
-  return step->send >= 0 ? send(l, step, result, at) : POLYCCL_SUCCESS;
+  return step->send >= 0 ? send_message(l, step, result, at) : POLYCCL_SUCCESS;
 }
 
-static bool is_ready(const lifter *l, int32_t tb) {
+static bool step_is_ready(const lifter *l, int32_t tb) {
   const polyccl_plan *plan = l->plan;
   const polyccl_thread_block *block = &plan->tb[tb];
   if (l->next[tb] == block->steps) {
@@ -233,39 +233,40 @@ static bool is_ready(const lifter *l, int32_t tb) {
   return true;
 }
 
-/* True for a step that overwrites what a message on its way was sent from: better after it has arrived. */
-static bool is_rude(const lifter *l, int32_t tb) {
+/* True for a step that overwrites the source of a message in flight; it is better run after the message has arrived. */
+static bool overwrites_in_flight(const lifter *l, int32_t tb) {
   const polyccl_thread_block *block = &l->plan->tb[tb];
   const polyccl_step *step = &l->plan->step[block->step + l->next[tb]];
   bool sums = step->op == POLYCCL_STEP_RRS && !l->sums_apart;
   return (pccl_ops[step->op].writes_dst &&
-          is_flying(l, place(l, block->rank, step->dst_buf, step->dst, step->count))) ||
-         (sums && is_flying(l, place(l, block->rank, step->src_buf, step->src, step->count)));
+          is_flying(l, range_of_chunks(l, block->rank, step->dst_buf, step->dst, step->count))) ||
+         (sums && is_flying(l, range_of_chunks(l, block->rank, step->src_buf, step->src, step->count)));
 }
 
-/* Every thread block in turn goes as far as it can, until all are done; a rude step only where nothing else goes on. */
-static polyccl_result run(lifter *l) {
+/* Every thread block in turn goes as far as it can, until all are done. A step that overwrites a message in flight runs
+ * only where nothing else can. */
+static polyccl_result replay_plan(lifter *l) {
   size_t left = l->plan->steps, before;
-  bool rude = false;
+  bool overwriting = false;
   do {
     before = left;
     for (int32_t tb = 0; tb < (int32_t)l->plan->tbs; tb++) {
-      for (; is_ready(l, tb) && (rude || !is_rude(l, tb)); left--, rude = false) {
+      for (; step_is_ready(l, tb) && (overwriting || !overwrites_in_flight(l, tb)); left--, overwriting = false) {
         const polyccl_thread_block *block = &l->plan->tb[tb];
-        PCCL_TRY(run_step(l, block->rank, &l->plan->step[block->step + l->next[tb]]));
+        PCCL_TRY(replay_step(l, block->rank, &l->plan->step[block->step + l->next[tb]]));
         l->next[tb]++;
       }
     }
-    if (left == before && rude) {
+    if (left == before && overwriting) {
       break;
     }
-    rude = left == before;
+    overwriting = left == before;
   } while (left > 0);
   return left == 0 ? POLYCCL_SUCCESS
                    : pccl_fail(POLYCCL_ERROR_INVALID, "the plan hangs: %zu of its steps never start", left);
 }
 
-static void reset(lifter *l) {
+static void reset_replay(lifter *l) {
   size_t cells = (size_t)pccl_collective_cells(&l->spec);
   l->clock = 0;
   for (size_t c = 0; c < l->plan->connections; c++) {
@@ -283,7 +284,7 @@ static void reset(lifter *l) {
 
 /* ---- the program ---- */
 
-static polyccl_result declare(const polyccl_plan *plan, polyccl_program *program) {
+static polyccl_result declare_conditions(const polyccl_plan *plan, polyccl_program *program) {
   for (size_t i = 0; i < plan->absents; i++) {
     PCCL_TRY(polyccl_program_pre(program, plan->absent[i].rank, plan->absent[i].chunk, false));
   }
@@ -294,7 +295,7 @@ static polyccl_result declare(const polyccl_plan *plan, polyccl_program *program
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result build(lifter *l) {
+static polyccl_result build_program(lifter *l) {
   const polyccl_plan *plan = l->plan;
   polyccl_program_config config = {.size = sizeof(polyccl_program_config),
                                    .name = plan->name,
@@ -310,7 +311,7 @@ static polyccl_result build(lifter *l) {
                                    .min_bytes = plan->min_bytes,
                                    .max_bytes = plan->max_bytes};
   PCCL_TRY(polyccl_program_create(&config, &l->program));
-  PCCL_TRY(declare(plan, l->program));
+  PCCL_TRY(declare_conditions(plan, l->program));
   int scratch, sent, sum;
   PCCL_TRY(polyccl_program_scratch(l->program, "scratch", &scratch));
   PCCL_TRY(polyccl_program_scratch(l->program, "sent", &sent));
@@ -318,8 +319,8 @@ static polyccl_result build(lifter *l) {
   l->scratch = scratch;
   l->sent = sent;
   l->sum = sum;
-  reset(l);
-  PCCL_TRY(run(l));
+  reset_replay(l);
+  PCCL_TRY(replay_plan(l));
   return polyccl_program_check(l->program, NULL);
 }
 
@@ -332,7 +333,7 @@ static bool has_rrs(const polyccl_plan *plan) {
   return false;
 }
 
-static polyccl_result lift(lifter *l) {
+static polyccl_result lift_plan(lifter *l) {
   const polyccl_plan *plan = l->plan;
   size_t cells = (size_t)pccl_collective_cells(&l->spec);
   l->queue = pccl_zeroed(plan->connections, sizeof *l->queue);
@@ -340,36 +341,36 @@ static polyccl_result lift(lifter *l) {
   l->kept = pccl_zeroed(plan->steps, sizeof *l->kept);
   l->cell = pccl_zeroed((size_t)plan->ranks, sizeof *l->cell);
   if (l->queue == NULL || l->next == NULL || l->kept == NULL || l->cell == NULL) {
-    return no_memory();
+    return no_memory_for_lift();
   }
   for (int32_t r = 0; r < plan->ranks; r++) {
     l->cell[r] = pccl_zeroed(cells + (size_t)plan->rank[r].scratch, sizeof **l->cell);
     if (l->cell[r] == NULL) {
-      return no_memory();
+      return no_memory_for_lift();
     }
   }
-  PCCL_TRY(run(l)); /* the rehearsal */
-  polyccl_result result = build(l);
+  PCCL_TRY(replay_plan(l)); /* the rehearsal */
+  polyccl_result result = build_program(l);
   if (result == POLYCCL_ERROR_INVALID && has_rrs(plan)) {
     polyccl_program_destroy(l->program);
     l->program = NULL;
     l->sums_apart = true;
-    reset(l);
-    PCCL_TRY(run(l));
-    result = build(l);
+    reset_replay(l);
+    PCCL_TRY(replay_plan(l));
+    result = build_program(l);
   }
   return result;
 }
 
 polyccl_result polyccl_program_from_plan(const polyccl_plan *plan, polyccl_program **program) {
-  /* Numbers of buffers for the rehearsal; the builder numbers them in the same order. */
+  /* The numbers of buffers for the rehearsal, in the order in which the builder numbers them. */
   lifter l = {.plan = plan,
               .spec = pccl_plan_spec(plan),
               .scratch = POLYCCL_SCRATCH,
               .sent = POLYCCL_SCRATCH + 1,
               .sum = POLYCCL_SCRATCH + 2};
   PCCL_TRY(polyccl_plan_verify(plan, NULL));
-  polyccl_result result = lift(&l);
+  polyccl_result result = lift_plan(&l);
   if (result == POLYCCL_SUCCESS) {
     *program = l.program;
     l.program = NULL;

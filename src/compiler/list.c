@@ -1,16 +1,15 @@
-/* list: list scheduling in time. Where HPDS counts sub-pipelines of equal length, this estimates when thread blocks and
- * links are free, and always places the flow that can start first; among those that can in the same window of time, by
- * priority. A rank's thread blocks are
- * resources like its links, so a bound on them costs as little speed as it can.
+/* list: list scheduling in time. HPDS counts sub-pipelines as if they were equally long. This scheduler estimates when
+ * thread blocks and links are free, and places the flow that can start first. Among flows that can start in the same
+ * window of time, priority decides. A rank's thread blocks are resources like its links, so any number of them can be
+ * scheduled for.
  *
- * A flow takes one thread block for each of its hops, at the time its message gets there, and a place on each link:
- * what shares a saturated NIC goes one after the other. Of the free thread blocks it takes those that were joined
- * before (fewer connections), else those idle for the shortest time.
+ * A flow takes one thread block for each of its hops, at the time its message gets there, and a place on each link, so
+ * flows that share a saturated NIC go one after the other. Of the free thread blocks it takes those that are already
+ * connected, which saves connections, and otherwise those that have been idle for the shortest time.
  *
- * Safe for any number of micro-batches by construction: the flows are placed in an order that dependencies allow, every
- * thread block runs its hops in that order, and a flow never has two hops in one thread block. So the first unfinished
- * flow has all its thread blocks at it, and all it waits for behind it; its hops hand micro-batches on with one slot.
- */
+ * The plan is safe for any number of micro-batches: flows are placed in an order that dependencies allow, every thread
+ * block runs its hops in that order, and a flow never has two hops in one thread block. So the first unfinished flow
+ * always has all its thread blocks ready, all it waits for has ended, and one FIFO slot is enough between its hops. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +20,9 @@
 #include "compiler/merge.h"
 
 typedef struct ready_flow {
-  double start;      /* the earliest possible */
-  double turn, rank; /* its window; then the less, the earlier */
+  double start; /* us, the earliest possible */
+  double turn;  /* the window that the start falls into */
+  double order; /* by the rule's priority; the smaller goes first within a turn */
   uint64_t tie;
   int32_t flow, group;
 } ready_flow;
@@ -31,17 +31,17 @@ static bool goes_first(const ready_flow *a, const ready_flow *b) {
   if (a->turn != b->turn) {
     return a->turn < b->turn;
   }
-  return a->rank != b->rank ? a->rank < b->rank : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
+  return a->order != b->order ? a->order < b->order : a->tie != b->tie ? a->tie < b->tie : a->flow < b->flow;
 }
 
 PCCL_HEAP(flow_heap, ready_flow, goes_first)
 
-/* Ready flows of one route and pace, which wait for the same resources: their earliest starts differ only by what they
- * wait for, so only the best of them need be looked at when a resource changes hands. */
+/* Ready flows of one route and pace wait for the same resources. Their earliest starts differ only by the data that
+ * they wait for, so only the best of them is looked at when a resource changes hands. */
 typedef struct group {
-  flow_heap later;   /* what their data lets start after the resources: a heap by goes_first() */
-  flow_heap now;     /* the others, of one turn: a heap, turns all 0 */
-  ready_flow queued; /* the one that stands for it in lister.ready; flow -1: none */
+  flow_heap later;   /* those whose data comes after the resources are free */
+  flow_heap now;     /* the others, which are of one turn; their turns are stored as 0 */
+  ready_flow queued; /* the flow that stands for the group in lister.ready; flow -1: none */
 } group;
 
 typedef struct list_block {
@@ -53,38 +53,38 @@ typedef struct list_block {
 typedef struct lister {
   const pccl_flows *flows;
   const pccl_list_rule *rule;
-  double *start, *stretch; /* [flows]; us that its hops end later than their own work, for slower predecessors */
+  double *start, *stretch; /* [flows] us; us that hops end later than their own work, since predecessors are slower */
   int32_t *missing;        /* [flows] */
   size_t *first_place;     /* [links + 1] */
   double *place;           /* when each place on a link is free */
   list_block *block;       /* [ranks x tbs] */
   int32_t *used;           /* [ranks] thread blocks used at all */
-  flow_heap ready;         /* a heap: of each group its best flow, as it was when last looked at */
+  flow_heap ready;         /* the best flow of each group, as it was when last looked at */
   PCCL_VEC(group) groups;
   pccl_map group_of; /* hash of a route and pace -> group */
   double window;     /* us */
 } lister;
 
-/* ---- when can it start ---- */
+/* ---- the earliest start ---- */
 
-static const pccl_node *node_at(const lister *l, const pccl_flow *flow, int32_t hop) {
+static const pccl_node *node_of_hop(const lister *l, const pccl_flow *flow, int32_t hop) {
   return &l->flows->ir->nodes.data[l->flows->hop.data[flow->hop + hop].node];
 }
 
-static double end_of(const lister *l, int32_t number, int32_t hop) {
+static double end_of_hop(const lister *l, int32_t number, int32_t hop) {
   const pccl_flow *flow = &l->flows->flow[number];
   return l->start[number] + flow->lag * hop + flow->work + l->stretch[number];
 }
 
-/* By what it waits for; all of that is placed. */
+/* us: when the data that the flow waits for is there. All its predecessors are placed. */
 static double data_start(const lister *l, const pccl_flow *flow) {
   double start = 0;
   for (int32_t e = flow->edge; e < flow->edge + flow->edges; e++) {
     const pccl_flow_edge *edge = &l->flows->edge.data[e];
     const pccl_flow *other = &l->flows->flow[edge->flow];
     double tile = other->work / l->flows->batches;
-    double at =
-        l->rule->overlap ? l->start[edge->flow] + other->lag * edge->from + tile : end_of(l, edge->flow, edge->from);
+    double at = l->rule->overlap ? l->start[edge->flow] + other->lag * edge->from + tile
+                                 : end_of_hop(l, edge->flow, edge->from);
     at -= flow->lag * edge->hop;
     start = at > start ? at : start;
   }
@@ -99,7 +99,7 @@ static size_t earliest_place(const lister *l, int32_t link) {
   return best;
 }
 
-/* When `passes` thread blocks of the rank are free. */
+/* us: when `passes` thread blocks of the rank are free. */
 static double blocks_free(const lister *l, int rank, int32_t passes) {
   const list_block *blocks = &l->block[(size_t)rank * (size_t)l->rule->tbs];
   double bound = -1;
@@ -122,10 +122,10 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
   double start = 0;
   for (int32_t h = 0; h < flow->hops; h++) {
     const pccl_flow_hop *hop = &l->flows->hop.data[flow->hop + h];
-    int rank = node_at(l, flow, h)->rank;
+    int rank = node_of_hop(l, flow, h)->rank;
     int32_t passes = 1; /* earlier hops on this rank need a thread block each, too */
     for (int32_t k = 0; l->flows->passes > 1 && k < h; k++) {
-      passes += node_at(l, flow, k)->rank == rank;
+      passes += node_of_hop(l, flow, k)->rank == rank;
     }
     double at = blocks_free(l, rank, passes) - flow->lag * h;
     start = at > start ? at : start;
@@ -137,24 +137,26 @@ static double resource_start(const lister *l, const pccl_flow *flow) {
   return start;
 }
 
-/* In units small against every cost, so that what is equal in the model is equal here. */
+/* Rounds up to 1/1024 us, small against every cost, so that times that are equal in the model compare as equal. */
 static double round_time(double us) { return ceil(us * 1024) / 1024; }
 
-static double turn_of(const lister *l, double start) { return l->window > 0 ? floor(start / l->window) : start; }
+static double turn_of_start(const lister *l, double start) { return l->window > 0 ? floor(start / l->window) : start; }
 
-/* By its data alone. */
+/* The flow with the start that its data alone allows. */
 static ready_flow ready_flow_of(const lister *l, int32_t number) {
   const pccl_flow *flow = &l->flows->flow[number];
-  double rank = -flow->tail;
+  /* us and instances stay far below the factors, so that each criterion outweighs all that come after it. */
+  static const double by_scarcity = 1e15, by_instance = 1e9;
+  double order = -flow->tail;
   if (l->rule->priority == PCCL_LIST_SCARCE) {
-    rank = (flow->scarce ? 0 : flow->before_scarce ? 1e15 : 2e15) + flow->lane * 1e9 - flow->tail;
-  } else if (l->rule->priority == PCCL_LIST_LANE) {
-    rank = flow->lane * 1e9 - flow->tail;
+    order = (flow->scarce ? 0 : flow->before_scarce ? 1 : 2) * by_scarcity + flow->instance * by_instance - flow->tail;
+  } else if (l->rule->priority == PCCL_LIST_INSTANCE) {
+    order = flow->instance * by_instance - flow->tail;
   }
   double start = round_time(data_start(l, flow));
   return (ready_flow){.start = start,
-                      .turn = turn_of(l, start),
-                      .rank = rank,
+                      .turn = turn_of_start(l, start),
+                      .order = order,
                       .tie = l->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ l->rule->shuffle) : 0,
                       .flow = number};
 }
@@ -166,7 +168,7 @@ static uint64_t group_key(const lister *l, const pccl_flow *flow) {
   memcpy(&key, &flow->lag, sizeof key);
   key = pccl_mix64(key ^ (uint64_t)flow->hops);
   for (int32_t h = 0; h < flow->hops; h++) {
-    key = pccl_mix64(key ^ (uint64_t)node_at(l, flow, h)->rank);
+    key = pccl_mix64(key ^ (uint64_t)node_of_hop(l, flow, h)->rank);
   }
   return key >> 1;
 }
@@ -189,18 +191,18 @@ static bool add_ready(lister *l, int32_t number) {
   if (!flow_heap_push(&of->later, e)) {
     return false;
   }
-  /* Its own start may be too early; then it is worked out anew when it is its turn. */
+  /* The start may be too early for the resources; then it is corrected when the group's turn comes. */
   return (of->queued.flow >= 0 && !goes_first(&e, &of->queued)) || queue_group(l, e);
 }
 
-/* The best of the group as its resources are now; false: the group is empty, or no memory (*ok). */
+/* The best flow of the group as its resources are now. False: the group is empty, or memory ran out (*ok false). */
 static bool best_of_group(lister *l, int32_t number, ready_flow *best, bool *ok) {
   group *g = &l->groups.data[number];
   if (g->later.len + g->now.len == 0) {
     return false;
   }
   int32_t any = g->now.len > 0 ? g->now.data[0].flow : g->later.data[0].flow;
-  double resources = round_time(resource_start(l, &l->flows->flow[any])), turn = turn_of(l, resources);
+  double resources = round_time(resource_start(l, &l->flows->flow[any])), turn = turn_of_start(l, resources);
   while (*ok && g->later.len > 0 && g->later.data[0].turn <= turn) {
     ready_flow e = flow_heap_pop(&g->later);
     e.turn = 0;
@@ -214,11 +216,11 @@ static bool best_of_group(lister *l, int32_t number, ready_flow *best, bool *ok)
 
 /* ---- placing ---- */
 
-/* Among the thread blocks free at `at`: `wanted` (-1: none), else one whose last message went to `peer`, else the one
- * idle for the shortest time. */
+/* Among the thread blocks that are free at `at`: `wanted` (-1: none), or else one whose last message went to `peer`, or
+ * else the one that has been idle for the shortest time. */
 static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted, int32_t peer, int32_t flow) {
   const list_block *blocks = &l->block[(size_t)rank * (size_t)l->rule->tbs];
-  int32_t best = -1, linked = -1;
+  int32_t best = -1, connected = -1;
   for (int32_t i = 0; i < l->rule->tbs; i++) {
     if (blocks[i].free > at || blocks[i].flow == flow) {
       continue;
@@ -226,14 +228,14 @@ static int32_t choose_block(const lister *l, int rank, double at, int32_t wanted
     if (i == wanted) {
       return i;
     }
-    if (peer >= 0 && blocks[i].to_rank == peer && (linked < 0 || blocks[i].free > blocks[linked].free)) {
-      linked = i;
+    if (peer >= 0 && blocks[i].to_rank == peer && (connected < 0 || blocks[i].free > blocks[connected].free)) {
+      connected = i;
     }
     if (best < 0 || blocks[i].free > blocks[best].free) {
       best = i;
     }
   }
-  return linked >= 0 ? linked : best;
+  return connected >= 0 ? connected : best;
 }
 
 static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block **previous) {
@@ -244,34 +246,35 @@ static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block
   int32_t wanted = *previous != NULL && (*previous)->to_rank == node->rank ? (*previous)->to_tb : -1;
   int32_t peer = node->to >= 0 ? ir->nodes.data[node->to].rank : -1;
   double at = l->start[number] + flow->lag * h;
+  /* A millionth of a us forgives rounding errors of sums of starts and lags. */
   node->tb = choose_block(l, node->rank, at + 1e-6, wanted, peer, number);
   if (node->tb < 0) {
     return pccl_fail(POLYCCL_ERROR_INTERNAL, "no thread block of rank %d is free", node->rank);
   }
   list_block *block = &l->block[(size_t)node->rank * (size_t)l->rule->tbs + (size_t)node->tb];
   block->flow = number;
-  block->free = end_of(l, number, h);
+  block->free = end_of_hop(l, number, h);
   node->channel = -1;
   if (h > 0) {
     (*previous)->to_rank = node->rank;
     (*previous)->to_tb = node->tb;
   }
   for (int32_t i = 0; i < hop->links; i++) {
-    l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of(l, number, h);
+    l->place[earliest_place(l, l->flows->route.link.data[hop->route + i])] = end_of_hop(l, number, h);
   }
   l->used[node->rank] = node->tb + 1 > l->used[node->rank] ? node->tb + 1 : l->used[node->rank];
   *previous = block;
   return pccl_vec_push(&ir->order, hop->node) ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");
 }
 
-static polyccl_result place(lister *l, const ready_flow *e, size_t turn) {
+static polyccl_result place_flow(lister *l, const ready_flow *e, size_t turn) {
   const pccl_flow *flow = &l->flows->flow[e->flow];
   l->start[e->flow] = e->start;
   l->stretch[e->flow] = 0;
   for (int32_t k = flow->edge; l->rule->overlap && k < flow->edge + flow->edges; k++) {
     const pccl_flow_edge *edge = &l->flows->edge.data[k];
-    double end = end_of(l, edge->flow, edge->from) + flow->work / l->flows->batches;
-    double late = end - end_of(l, e->flow, edge->hop);
+    double end = end_of_hop(l, edge->flow, edge->from) + flow->work / l->flows->batches;
+    double late = end - end_of_hop(l, e->flow, edge->hop);
     l->stretch[e->flow] += late > 0 ? late : 0;
   }
   list_block *previous = NULL;
@@ -293,22 +296,23 @@ static polyccl_result place_next(lister *l, size_t turn, bool *placed) {
   group *g = &l->groups.data[e.group];
   bool ok = true;
   if (e.flow != g->queued.flow || e.turn != g->queued.turn) {
-    return POLYCCL_SUCCESS; /* another has replaced it */
+    return POLYCCL_SUCCESS; /* another flow stands for the group now */
   }
   g->queued.flow = -1;
   if (best_of_group(l, e.group, &best, &ok)) {
     *placed = !goes_first(&e, &best);
     if (*placed) {
       (void)flow_heap_pop(g->now.len > 0 ? &g->now : &g->later);
-      PCCL_TRY(place(l, &best, turn));
+      PCCL_TRY(place_flow(l, &best, turn));
     }
     ok = !*placed || best_of_group(l, e.group, &best, &ok) ? queue_group(l, best) : ok;
   }
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("the schedule");
 }
 
-/* A start that was right when it was worked out may have become too early: then it is worked out anew. */
-static polyccl_result run(lister *l) {
+/* Places all flows. A start that was right when it was estimated may have become too early; then the flow is queued
+ * again. */
+static polyccl_result run_list(lister *l) {
   for (size_t i = 0; i < l->flows->count; i++) {
     l->missing[i] = l->flows->flow[i].edges;
     if (l->missing[i] == 0 && !add_ready(l, (int32_t)i)) {
@@ -323,7 +327,7 @@ static polyccl_result run(lister *l) {
   return POLYCCL_SUCCESS;
 }
 
-static bool allocate(lister *l) {
+static bool allocate_lister(lister *l) {
   size_t links = l->flows->topology->links, ranks = (size_t)l->flows->ir->spec.ranks, count = l->flows->count;
   l->start = pccl_array(count, sizeof *l->start);
   l->stretch = pccl_array(count, sizeof *l->stretch);
@@ -338,11 +342,11 @@ static bool allocate(lister *l) {
   for (size_t i = 0; i < ranks * (size_t)l->rule->tbs; i++) {
     l->block[i] = (list_block){.to_rank = -1, .flow = -1};
   }
-  /* More places than flows can ever use at once would only cost time. */
-  size_t total = 0, most = ranks * (size_t)l->rule->tbs;
+  /* No more places than flows can use at once. */
+  size_t total = 0, max = ranks * (size_t)l->rule->tbs;
   for (size_t i = 0; i < links; i++) {
     l->first_place[i] = total;
-    total += (size_t)l->flows->capacity[i] < most ? (size_t)l->flows->capacity[i] : most;
+    total += (size_t)l->flows->capacity[i] < max ? (size_t)l->flows->capacity[i] : max;
   }
   l->first_place[links] = total;
   l->place = pccl_zeroed(total, sizeof *l->place);
@@ -360,11 +364,10 @@ polyccl_result pccl_schedule_list(const pccl_flows *flows, const pccl_list_rule 
     return pccl_fail(POLYCCL_ERROR_INVALID, "a flow passes a rank %d times, it has only %d thread blocks",
                      flows->passes, rule->tbs);
   }
-  if (allocate(&l)) {
+  if (allocate_lister(&l)) {
     ir->order.len = 0;
-    ir->waits.len = 0;
     ir->loop = POLYCCL_TASK_MAJOR;
-    result = run(&l);
+    result = run_list(&l);
     if (starts != NULL && result == POLYCCL_SUCCESS) {
       memcpy(starts, l.start, flows->count * sizeof *starts);
     }

@@ -1,5 +1,5 @@
-/* lower: a move between ranks becomes a send and a receive (a remote reduction: an rrc), a local one a copy or a
- * reduction. Slot by slot, the last writer and the readers since give the RAW, WAR and WAW edges. */
+/* lower: a move between ranks becomes a send and a receive (a remote reduction: an rrc); a local move becomes a copy or
+ * a reduction. The last writer of each slot and its readers since then give the RAW, WAR and WAW edges. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool add_pred(tracker *t, pccl_node *node, int32_t self, int32_t pred) {
   return pccl_vec_push(&t->ir->preds, pred);
 }
 
-static bool note_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
+static bool record_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   int32_t writer = t->writer[slot];
   if (writer >= 0) {
     t->ir->nodes.data[writer].reads++;
@@ -48,13 +48,13 @@ static bool note_read(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   return add_pred(t, node, self, writer);
 }
 
-static bool note_write(tracker *t, pccl_node *node, int32_t self, size_t slot) {
+static bool record_write(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   int32_t writer = t->writer[slot], entry = t->readers[slot];
   bool ok = true;
   if (entry < 0) {
     ok = add_pred(t, node, self, writer);
   }
-  /* Readers come after the writer, so that edges to them cover it. */
+  /* Readers come after the writer, so edges to them imply the edge to it. */
   while (ok && entry >= 0) {
     int32_t next = t->pool.data[entry].next;
     ok = add_pred(t, node, self, t->pool.data[entry].node);
@@ -70,7 +70,7 @@ static bool note_write(tracker *t, pccl_node *node, int32_t self, size_t slot) {
   return ok;
 }
 
-/* Adds a node with its edges. The node's reads come first, so that reading what it overwrites is seen as a read. */
+/* Adds a node with its edges. Its reads come before its writes, so that reading what it overwrites counts as a read. */
 static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   pccl_ir *ir = t->ir;
   int32_t self = (int32_t)ir->nodes.len;
@@ -94,16 +94,16 @@ static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   if (traits->reads_src) {
     size_t slot = pccl_ir_slot(ir, node.rank, node.src_buf, node.src);
     for (int32_t i = 0; ok && i < node.count; i++) {
-      ok = note_read(t, &node, self, slot + (size_t)i);
+      ok = record_read(t, &node, self, slot + (size_t)i);
     }
   }
   if (traits->writes_dst) {
     size_t slot = pccl_ir_slot(ir, node.rank, node.dst_buf, node.dst);
     for (int32_t i = 0; ok && traits->reads_dst && i < node.count; i++) {
-      ok = note_read(t, &node, self, slot + (size_t)i);
+      ok = record_read(t, &node, self, slot + (size_t)i);
     }
     for (int32_t i = 0; ok && i < node.count; i++) {
-      ok = note_write(t, &node, self, slot + (size_t)i);
+      ok = record_write(t, &node, self, slot + (size_t)i);
     }
   }
   *number = self;
@@ -114,7 +114,7 @@ static bool lower_remote(tracker *t, const pccl_ir_move *m) {
   pccl_node base = {.count = m->count,
                     .from = -1,
                     .to = -1,
-                    .lane = m->lane,
+                    .instance = m->instance,
                     .location = m->location,
                     .channel = m->channel,
                     .tb = -1};
@@ -146,7 +146,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
   size_t src = pccl_ir_slot(t->ir, m->src_rank, m->src_buf, m->src);
   size_t dst = pccl_ir_slot(t->ir, m->dst_rank, m->dst_buf, m->dst);
   if (m->kind == PCCL_COPY && src == dst) {
-    return POLYCCL_SUCCESS; /* in place, it is there already */
+    return POLYCCL_SUCCESS; /* in place, the chunk is there already */
   }
   if (src < dst + (size_t)m->count && dst < src + (size_t)m->count) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_program_location(t->ir->program, m->location),
@@ -158,7 +158,7 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
                     .count = m->count,
                     .from = -1,
                     .to = -1,
-                    .lane = m->lane,
+                    .instance = m->instance,
                     .location = m->location,
                     .channel = -1,
                     .src_buf = m->src_buf,
@@ -169,8 +169,8 @@ static polyccl_result lower_local(tracker *t, const pccl_ir_move *m) {
   return add_node(t, node, &number) ? POLYCCL_SUCCESS : pccl_no_memory("the compiler");
 }
 
-/* Chunks whose last value nobody needs count as overwritten: fusion may leave them unwritten. */
-static void note_dead_ends(tracker *t) {
+/* Chunks whose last value nobody needs count as overwritten, so that fusion need not write them. */
+static void count_dead_ends(tracker *t) {
   pccl_ir *ir = t->ir;
   const polyccl_program *program = ir->program;
   int input, output;
@@ -206,7 +206,7 @@ static polyccl_result lower_all(tracker *t) {
       return pccl_no_memory("the compiler");
     }
   }
-  note_dead_ends(t);
+  count_dead_ends(t);
   return POLYCCL_SUCCESS;
 }
 

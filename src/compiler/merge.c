@@ -1,8 +1,8 @@
-/* merge: fewer thread blocks from a simulated timeline. On every rank that has the most, the two that work least
- * become one; search.c repeats it while the simulated time stays.
+/* merge: saves thread blocks by a simulated timeline. On every rank that has the largest number, the two that work
+ * least become one; shrink.c repeats this while the simulated time stays.
  *
  * The merged thread block runs its nodes in the global order like all others, and two hops of one chain never come into
- * one thread block. In task-major order the plan is as safe as it was; in batch-major order it may need a deeper FIFO,
+ * one thread block. In task-major order the plan is as safe as it was. In batch-major order it may need a deeper FIFO,
  * which the verifier finds. */
 #include "compiler/merge.h"
 
@@ -42,32 +42,32 @@ polyccl_result pccl_channels_of_blocks(pccl_ir *ir) {
 typedef struct merger {
   pccl_ir *ir;
   size_t *first;  /* [ranks] a rank's first pair in `apart` */
-  uint8_t *apart; /* pairs of thread blocks with hops of one chain */
-  int32_t most;
+  uint8_t *apart; /* [pairs of thread blocks of a rank] 1: they have hops of one chain */
+  int32_t max;
 } merger;
 
-static uint8_t *pair_of(const merger *m, int rank, int32_t a, int32_t b) {
+static uint8_t *apart_pair(const merger *m, int rank, int32_t a, int32_t b) {
   return &m->apart[m->first[rank] + (size_t)a * (size_t)m->ir->tbs[rank] + (size_t)b];
 }
 
-/* Thread blocks that a chain has on a rank, as far as it was followed. */
+/* The thread blocks that the present chain has on a rank so far. */
 typedef struct passes {
   PCCL_VEC(int32_t) tb;
 } passes;
 
-static bool pass(merger *m, passes *seen, int rank, int32_t tb) {
+static bool mark_pass(merger *m, passes *seen, int rank, int32_t tb) {
   for (size_t i = 0; i < seen->tb.len; i++) {
     if (seen->tb.data[i] == tb) {
       return true;
     }
   }
   for (size_t i = 0; i < seen->tb.len; i++) {
-    *pair_of(m, rank, tb, seen->tb.data[i]) = *pair_of(m, rank, seen->tb.data[i], tb) = 1;
+    *apart_pair(m, rank, tb, seen->tb.data[i]) = *apart_pair(m, rank, seen->tb.data[i], tb) = 1;
   }
   return pccl_vec_push(&seen->tb, tb);
 }
 
-static bool find_apart(merger *m) {
+static bool find_apart_pairs(merger *m) {
   const pccl_node *nodes = m->ir->nodes.data;
   passes *seen = pccl_zeroed((size_t)m->ir->spec.ranks, sizeof *seen);
   bool ok = seen != NULL;
@@ -77,7 +77,7 @@ static bool find_apart(merger *m) {
       continue;
     }
     for (int32_t k = head; k >= 0 && ok; k = nodes[k].to) {
-      ok = pass(m, &seen[nodes[k].rank], nodes[k].rank, nodes[k].tb);
+      ok = mark_pass(m, &seen[nodes[k].rank], nodes[k].rank, nodes[k].tb);
     }
     for (int32_t k = head; k >= 0; k = nodes[k].to) {
       seen[nodes[k].rank].tb.len = 0;
@@ -90,26 +90,26 @@ static bool find_apart(merger *m) {
   return ok;
 }
 
-/* Which two; false: none of this rank may. */
+/* The two thread blocks of a rank that work least and may become one; false: there are none. */
 static bool find_pair(const merger *m, int rank, const double *busy, int32_t *a, int32_t *b) {
-  double least = INFINITY;
+  double min = INFINITY;
   for (int32_t i = 0; i < m->ir->tbs[rank]; i++) {
     for (int32_t k = 0; k < i; k++) {
-      if (!*pair_of(m, rank, i, k) && busy[i] + busy[k] < least) {
-        least = busy[i] + busy[k];
+      if (!*apart_pair(m, rank, i, k) && busy[i] + busy[k] < min) {
+        min = busy[i] + busy[k];
         *a = k;
         *b = i;
       }
     }
   }
-  return least < INFINITY;
+  return min < INFINITY;
 }
 
-static bool merge_all(merger *m, double *busy) {
+static bool merge_on_ranks(merger *m, double *busy) {
   pccl_ir *ir = m->ir;
   int ranks = ir->spec.ranks;
   int32_t *into =
-      malloc((size_t)ranks * 2 * sizeof *into); /* pairs: the block that goes, the one that takes its work */
+      pccl_array((size_t)ranks, 2 * sizeof *into); /* [ranks] pairs: the block that goes, the one that takes its work */
   if (into == NULL) {
     return false;
   }
@@ -117,7 +117,7 @@ static bool merge_all(merger *m, double *busy) {
   const double *here = busy;
   for (int rank = 0; rank < ranks && all; rank++) {
     into[2 * rank] = -1;
-    all = ir->tbs[rank] < m->most || find_pair(m, rank, here, &into[2 * rank + 1], &into[2 * rank]);
+    all = ir->tbs[rank] < m->max || find_pair(m, rank, here, &into[2 * rank + 1], &into[2 * rank]);
     here += ir->tbs[rank];
   }
   for (size_t i = 0; i < ir->order.len && all; i++) {
@@ -152,15 +152,15 @@ polyccl_result pccl_merge_blocks(pccl_ir *ir, double *busy, bool *merged) {
   for (size_t rank = 0; rank < ranks; rank++) {
     m.first[rank] = total;
     total += (size_t)ir->tbs[rank] * (size_t)ir->tbs[rank];
-    m.most = ir->tbs[rank] > m.most ? ir->tbs[rank] : m.most;
+    m.max = ir->tbs[rank] > m.max ? ir->tbs[rank] : m.max;
   }
   m.apart = pccl_zeroed(total, sizeof *m.apart);
   if (m.apart == NULL) {
     free(m.first);
     return pccl_no_memory("thread blocks");
   }
-  bool ok = find_apart(&m);
-  *merged = ok && m.most > 1 && merge_all(&m, busy);
+  bool ok = find_apart_pairs(&m);
+  *merged = ok && m.max > 1 && merge_on_ranks(&m, busy);
   free(m.first);
   free(m.apart);
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("thread blocks");

@@ -7,9 +7,9 @@
 /* A connection joins one thread block to one other: each pair of thread blocks gets a channel of its own. */
 polyccl_result pccl_channels_of_blocks(pccl_ir *ir);
 
-/* On every rank with the most thread blocks two become one, those that work least: `busy` [thread blocks, rank by
- * rank], summed up with them. `*merged` false: some rank has no two that may; nothing is changed. Channels and waits
- * are to be made anew afterwards. */
+/* On every rank that has the largest number of thread blocks, the two that work least become one. `busy` is us of work
+ * of each thread block, rank by rank, and is summed up with them. `*merged` false: some rank has no two that may become
+ * one, and nothing is changed. The caller makes channels and waits anew afterwards. */
 polyccl_result pccl_merge_blocks(pccl_ir *ir, double *busy, bool *merged);
 
 #endif

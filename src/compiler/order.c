@@ -1,29 +1,45 @@
-/* order: one order of all nodes, by depth, then the longest work behind, that keeps every dependency and every
+/* order: one order of all nodes, by depth, then by the longest path behind them. It keeps every dependency and every
  * connection's FIFO: a receive is placed only when its message is the oldest on its connection. Every thread block runs
- * its nodes in this order, so the order itself is an execution, and there is no deadlock with as many credits as it
- * takes. It takes few: a send waits for one while anything else can go on, and one that starts a route leaves the last
- * credit to those that pass on, or a ring of full connections could not move (bubble flow control). Where dependencies
- * contradict the FIFO, the message that is stuck moves to a channel of its own. */
+ * its nodes in this order, so the order itself is an execution, and no deadlock is possible with as many credits as it
+ * takes. It takes few: a send waits for a credit while anything else can go on, and a send that starts a route leaves
+ * the last credit to those that pass a message on, since a ring of full connections could not move (bubble flow
+ * control). Where dependencies contradict the FIFO, the message that is stuck moves to a channel of its own. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/map.h"
 #include "compiler/ir.h"
 
-/* FIRST_CREDITS: the shallowest FIFO there is (Simple in MSCCL), and the least for a ring on one channel. */
-enum { MOST_TRIES = 64, MOST_CHANNELS = 1 << 15, FIRST_CREDITS = 2 };
+enum {
+  MAX_TRIES =
+      64, /* each moves a stuck message to another channel; a program that needs more has no order to be found */
+  FIRST_CREDITS = 2 /* the shallowest FIFO there is (Simple in MSCCL), and the min for a ring on one channel */
+};
 
-typedef PCCL_VEC(int32_t) heap; /* of nodes; before() orders them */
+/* A node with what orders it. */
+typedef struct ranked_node {
+  int32_t depth, priority, node;
+} ranked_node;
 
-/* Nodes that lack but a credit to send. Those that pass a message on may take the last one, those that start a route
- * may not, so each kind has a heap of its own: while the kind has a credit, the best of it is ready. */
+static bool goes_first(const ranked_node *a, const ranked_node *b) {
+  if (a->depth != b->depth) {
+    return a->depth < b->depth;
+  }
+  return a->priority != b->priority ? a->priority > b->priority : a->node < b->node;
+}
+
+PCCL_HEAP(node_heap, ranked_node, goes_first)
+
+/* The kinds of sends that only lack a credit. Those that pass a message on may take the last credit, and those that
+ * start a route may not. So each kind has a heap of its own: while the kind has a credit, its best node is ready. */
 enum { STARTS = 0, PASSES_ON = 1, KINDS = 2 };
 
 typedef struct queue {
   int32_t head, tail; /* nodes that receive, linked by next_in_queue; -1: empty */
   int32_t in_flight;
-  heap held[KINDS];
+  node_heap held[KINDS];
   bool listed; /* in scheduler.holding */
 } queue;
 
@@ -40,55 +56,13 @@ typedef struct scheduler {
   size_t held;            /* nodes that are held */
   PCCL_VEC(queue) queues;
   PCCL_VEC(int32_t) holding; /* queues that may hold nodes */
-  heap ready;
+  node_heap ready;
   pccl_map connections;
 } scheduler;
 
-static bool before(const scheduler *s, int32_t a, int32_t b) {
-  const pccl_node *x = &s->ir->nodes.data[a], *y = &s->ir->nodes.data[b];
-  if (x->depth != y->depth) {
-    return x->depth < y->depth;
-  }
-  if (x->priority != y->priority) {
-    return x->priority > y->priority;
-  }
-  return a < b;
-}
-
-static bool heap_push(const scheduler *s, heap *h, int32_t node) {
-  if (!pccl_vec_push(h, node)) {
-    return false;
-  }
-  int32_t *nodes = h->data;
-  size_t i = h->len - 1;
-  while (i > 0 && before(s, node, nodes[(i - 1) / 2])) {
-    nodes[i] = nodes[(i - 1) / 2];
-    i = (i - 1) / 2;
-  }
-  nodes[i] = node;
-  return true;
-}
-
-static int32_t heap_pop(const scheduler *s, heap *h) {
-  int32_t *nodes = h->data;
-  int32_t top = nodes[0], last = nodes[--h->len];
-  size_t i = 0, count = h->len;
-  for (;;) {
-    size_t child = 2 * i + 1;
-    if (child >= count) {
-      break;
-    }
-    child += child + 1 < count && before(s, nodes[child + 1], nodes[child]);
-    if (!before(s, nodes[child], last)) {
-      break;
-    }
-    nodes[i] = nodes[child];
-    i = child;
-  }
-  if (count > 0) {
-    nodes[i] = last;
-  }
-  return top;
+static bool push_node(const scheduler *s, node_heap *heap, int32_t number) {
+  const pccl_node *node = &s->ir->nodes.data[number];
+  return node_heap_push(heap, (ranked_node){node->depth, node->priority, number});
 }
 
 static void drop_queues(scheduler *s) {
@@ -148,41 +122,41 @@ static polyccl_result find_successors(scheduler *s) {
   return POLYCCL_SUCCESS;
 }
 
-static bool at_head(const scheduler *s, int32_t node) {
+static bool is_at_head(const scheduler *s, int32_t node) {
   return s->connection[node] < 0 || s->queues.data[s->connection[node]].head == node;
 }
 
-static bool release(scheduler *s, int32_t node) {
-  return --s->waiting_for[node] > 0 || !at_head(s, node) || heap_push(s, &s->ready, node);
+static bool release_node(scheduler *s, int32_t node) {
+  return --s->waiting_for[node] > 0 || !is_at_head(s, node) || push_node(s, &s->ready, node);
 }
 
-static int kind_of(const pccl_node *node) { return node->from >= 0 ? PASSES_ON : STARTS; }
+static int send_kind(const pccl_node *node) { return node->from >= 0 ? PASSES_ON : STARTS; }
 
 static bool has_credit(const scheduler *s, const queue *out, int kind) {
   return out->in_flight < (kind == PASSES_ON ? s->credits : s->credits - 1);
 }
 
-/* Puts a node aside; false: no memory. */
-static bool hold(scheduler *s, queue *out, int32_t number) {
+/* Puts a node aside until its connection has a credit; false: no memory. */
+static bool hold_node(scheduler *s, queue *out, int32_t number) {
   if (!out->listed && !pccl_vec_push(&s->holding, (int32_t)(out - s->queues.data))) {
     return false;
   }
   out->listed = true;
   s->held++;
-  return heap_push(s, &out->held[kind_of(&s->ir->nodes.data[number])], number);
+  return push_node(s, &out->held[send_kind(&s->ir->nodes.data[number])], number);
 }
 
-/* Lets the best of a kind go where it has a credit. The others would only come back: they follow one by one, as those
- * before them are placed. */
-static bool let_go(scheduler *s, queue *out, int kind) {
+/* Makes the best node of a kind ready where it has a credit. The others follow one by one, as those before them are
+ * placed. */
+static bool release_held(scheduler *s, queue *out, int kind) {
   if (out->held[kind].len == 0 || !has_credit(s, out, kind)) {
     return true;
   }
   s->held--;
-  return heap_push(s, &s->ready, heap_pop(s, &out->held[kind]));
+  return node_heap_push(&s->ready, node_heap_pop(&out->held[kind]));
 }
 
-/* Nothing goes on: a credit more for every connection. */
+/* Gives every connection one more credit, when nothing else can go on. */
 static bool add_credit(scheduler *s) {
   bool ok = true;
   size_t kept = 0;
@@ -193,7 +167,7 @@ static bool add_credit(scheduler *s) {
     if (out->listed) {
       s->holding.data[kept++] = s->holding.data[i];
     }
-    ok = let_go(s, out, STARTS) && let_go(s, out, PASSES_ON);
+    ok = release_held(s, out, STARTS) && release_held(s, out, PASSES_ON);
   }
   s->holding.len = kept;
   return ok;
@@ -204,7 +178,7 @@ static bool place_receive(scheduler *s, int32_t number) {
   in->head = s->next_in_queue[number];
   in->in_flight--;
   bool ready = in->head >= 0 && s->waiting_for[in->head] == 0;
-  return let_go(s, in, STARTS) && let_go(s, in, PASSES_ON) && (!ready || heap_push(s, &s->ready, in->head));
+  return release_held(s, in, STARTS) && release_held(s, in, PASSES_ON) && (!ready || push_node(s, &s->ready, in->head));
 }
 
 static bool place_send(scheduler *s, int32_t number) {
@@ -218,15 +192,15 @@ static bool place_send(scheduler *s, int32_t number) {
   }
   out->tail = node->to;
   out->in_flight++;
-  return let_go(s, out, kind_of(node)) && release(s, node->to);
+  return release_held(s, out, send_kind(node)) && release_node(s, node->to);
 }
 
-static bool place(scheduler *s, int32_t number) {
+static bool place_node(scheduler *s, int32_t number) {
   const pccl_node *node = &s->ir->nodes.data[number];
   bool ok = pccl_vec_push(&s->ir->order, number) && (node->from < 0 || place_receive(s, number)) &&
             (node->to < 0 || place_send(s, number));
   for (int32_t k = s->first_succ[number]; ok && k < s->first_succ[number + 1]; k++) {
-    ok = release(s, s->succ[k]);
+    ok = release_node(s, s->succ[k]);
   }
   return ok;
 }
@@ -235,10 +209,10 @@ static bool place(scheduler *s, int32_t number) {
 static bool place_or_hold(scheduler *s, int32_t number) {
   const pccl_node *node = &s->ir->nodes.data[number];
   queue *out = node->to >= 0 ? &s->queues.data[s->connection[node->to]] : NULL;
-  return out == NULL || has_credit(s, out, kind_of(node)) ? place(s, number) : hold(s, out, number);
+  return out == NULL || has_credit(s, out, send_kind(node)) ? place_node(s, number) : hold_node(s, out, number);
 }
 
-/* Places all nodes that can be; true in *stuck when some are left. */
+/* Places all nodes that can be placed; *stuck: some are left. */
 static polyccl_result place_all(scheduler *s, bool *stuck) {
   pccl_ir *ir = s->ir;
   size_t live = 0;
@@ -252,13 +226,13 @@ static polyccl_result place_all(scheduler *s, bool *stuck) {
     s->waiting_for[i] = node->preds + (node->from >= 0);
     if (!node->gone) {
       live++;
-      if (s->waiting_for[i] == 0 && !heap_push(s, &s->ready, (int32_t)i)) {
+      if (s->waiting_for[i] == 0 && !push_node(s, &s->ready, (int32_t)i)) {
         return pccl_no_memory("the compiler");
       }
     }
   }
   while (s->ready.len > 0 || s->held > 0) {
-    if (!(s->ready.len > 0 ? place_or_hold(s, heap_pop(s, &s->ready)) : add_credit(s))) {
+    if (!(s->ready.len > 0 ? place_or_hold(s, node_heap_pop(&s->ready).node) : add_credit(s))) {
       return pccl_no_memory("the compiler");
     }
   }
@@ -273,57 +247,57 @@ static int32_t route_head(const pccl_ir *ir, int32_t node) {
   return node;
 }
 
-static polyccl_result stuck_by_wish(const scheduler *s, int32_t node) {
+static polyccl_result fail_stuck_by_hint(const scheduler *s, int32_t node) {
   const pccl_ir *ir = s->ir;
   int32_t ahead = s->queues.data[s->connection[node]].head;
   polyccl_location other = pccl_ir_location(ir, &ir->nodes.data[ahead]);
   return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_ir_location(ir, &ir->nodes.data[node]),
                       "channel %d from rank %d to rank %d would deadlock: this message is needed before the one of "
                       "%s:%d that is sent ahead of it; give one of them another channel",
-                      ir->nodes.data[node].channel / ir->lanes, ir->nodes.data[ir->nodes.data[node].from].rank,
+                      ir->nodes.data[node].channel / ir->instances, ir->nodes.data[ir->nodes.data[node].from].rank,
                       ir->nodes.data[node].rank, other.file != NULL ? other.file : "?", other.line);
 }
 
-/* Messages that are ready but behind another on their connection move, with their whole routes, to new channels: above
- * all others of their lane, where nothing can be in their way. */
-static polyccl_result move_stuck(scheduler *s) {
+/* Messages that are ready but behind another on their connection move, with their whole routes, to new channels above
+ * all others of their instance, where no message is in front of them. */
+static polyccl_result move_stuck_routes(scheduler *s) {
   pccl_ir *ir = s->ir;
   int32_t top = 0;
   for (size_t i = 0; i < ir->nodes.len; i++) {
     top = !ir->nodes.data[i].gone && ir->nodes.data[i].channel > top ? ir->nodes.data[i].channel : top;
   }
-  int32_t base = (top / ir->lanes + 1) * ir->lanes;
+  int32_t base = (top / ir->instances + 1) * ir->instances;
   bool moved = false;
   for (size_t i = 0; i < ir->nodes.len; i++) {
     const pccl_node *node = &ir->nodes.data[i];
-    if (node->gone || node->from < 0 || s->waiting_for[i] != 0 || at_head(s, (int32_t)i) ||
+    if (node->gone || node->from < 0 || s->waiting_for[i] != 0 || is_at_head(s, (int32_t)i) ||
         s->queues.data[s->connection[i]].head < 0) {
       continue;
     }
     int32_t head = route_head(ir, (int32_t)i);
-    if (ir->wished[head]) {
-      return stuck_by_wish(s, (int32_t)i);
+    if (ir->hinted[head]) {
+      return fail_stuck_by_hint(s, (int32_t)i);
     }
     if (ir->nodes.data[head].channel >= base) {
-      continue; /* its route moved in this round already */
+      continue; /* its route has moved in this round */
     }
-    if (base + ir->nodes.data[head].lane >= MOST_CHANNELS) {
+    if (base + ir->nodes.data[head].instance >= PCCL_MAX_CHANNELS) {
       return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_ir_location(ir, node), "more than %d channels are needed",
-                          MOST_CHANNELS);
+                          PCCL_MAX_CHANNELS);
     }
     for (int32_t n = head; n >= 0; n = ir->nodes.data[n].to) {
-      ir->nodes.data[n].channel = base + ir->nodes.data[head].lane;
+      ir->nodes.data[n].channel = base + ir->nodes.data[head].instance;
     }
     moved = true;
-    base += ir->lanes; /* each its own: two moved routes might not fit together */
+    base += ir->instances; /* each on its own: two moved routes might not fit together */
   }
   return moved ? POLYCCL_SUCCESS
                : pccl_fail(POLYCCL_ERROR_INTERNAL, "%s: the order of its operations has a cycle", ir->program->name);
 }
 
-static polyccl_result order(scheduler *s) {
+static polyccl_result order_nodes(scheduler *s) {
   PCCL_TRY(find_successors(s));
-  for (int tries = 0; tries < MOST_TRIES; tries++) {
+  for (int tries = 0; tries < MAX_TRIES; tries++) {
     drop_queues(s);
     PCCL_TRY(find_connections(s));
     bool stuck = false;
@@ -331,10 +305,10 @@ static polyccl_result order(scheduler *s) {
     if (!stuck) {
       return POLYCCL_SUCCESS;
     }
-    PCCL_TRY(move_stuck(s));
+    PCCL_TRY(move_stuck_routes(s));
   }
   return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: no order of its messages found in %d tries; set fusion = false",
-                   s->ir->program->name, MOST_TRIES);
+                   s->ir->program->name, MAX_TRIES);
 }
 
 polyccl_result pccl_pass_order(pccl_ir *ir) {
@@ -346,7 +320,7 @@ polyccl_result pccl_pass_order(pccl_ir *ir) {
                  .next_in_queue = pccl_array(count, sizeof *s.next_in_queue)};
   polyccl_result result = POLYCCL_ERROR_MEMORY;
   if (s.waiting_for != NULL && s.first_succ != NULL && s.connection != NULL && s.next_in_queue != NULL) {
-    result = order(&s);
+    result = order_nodes(&s);
   } else {
     result = pccl_no_memory("the compiler");
   }

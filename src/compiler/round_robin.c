@@ -1,5 +1,5 @@
-/* The baseline of ResCCL's evaluation: the same tasks, chunk after chunk in turn. A chunk whose turn it is gives its
- * oldest ready task; when that does not fit into the current sub-pipeline, the next is opened for it. */
+/* The baseline of ResCCL's evaluation takes the same tasks chunk after chunk in turn. The chunk whose turn it is gives
+ * its oldest ready task. When that does not fit into the current sub-pipeline, the next one is opened for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool make_ready(turns *t, int32_t task) {
   return pccl_vec_push(&t->ring, chunk);
 }
 
-static bool fits(const turns *t, int32_t number) {
+static bool task_fits(const turns *t, int32_t number) {
   const pccl_task *task = &t->tasks->task[number];
   for (int32_t i = 0; i < task->links; i++) {
     int32_t link = t->tasks->route.link.data[task->route + i];
@@ -59,7 +59,7 @@ static bool close_pipeline(turns *t, size_t *first) {
   return true;
 }
 
-static bool place(turns *t, int32_t number) {
+static bool place_task(turns *t, int32_t number) {
   const pccl_task *task = &t->tasks->task[number];
   t->out->of_task[number] = t->out->pipelines;
   t->out->sequence[t->placed++] = number;
@@ -72,7 +72,7 @@ static bool place(turns *t, int32_t number) {
   return true;
 }
 
-static bool run(turns *t) {
+static bool run_round_robin(turns *t) {
   size_t count = t->tasks->count, closed = 0;
   for (size_t i = 0; i < count; i++) {
     t->missing[i] = t->tasks->task[i].preds;
@@ -89,7 +89,7 @@ static bool run(turns *t) {
     }
     int32_t chunk = t->ring.data[t->turn];
     int32_t task = t->first[chunk];
-    if (!fits(t, task)) {
+    if (!task_fits(t, task)) {
       if (!close_pipeline(t, &closed)) {
         return false;
       }
@@ -97,16 +97,15 @@ static bool run(turns *t) {
     }
     t->turn++;
     t->first[chunk] = t->next[task];
-    if (!place(t, task) || (t->first[chunk] >= 0 && !pccl_vec_push(&t->ring, chunk))) {
+    if (!place_task(t, task) || (t->first[chunk] >= 0 && !pccl_vec_push(&t->ring, chunk))) {
       return false;
     }
   }
   return close_pipeline(t, &closed);
 }
 
-polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
-                                         pccl_pipeline *pipeline) {
-  (void)rule; /* the baseline has no choices */
+polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline) {
+  (void)max_tbs; /* the baseline does not bound thread blocks */
   size_t count = tasks->count, chunks = (size_t)tasks->chunks;
   *pipeline =
       (pccl_pipeline){.of_task = pccl_array(count, sizeof(int32_t)), .sequence = pccl_array(count, sizeof(int32_t))};
@@ -121,7 +120,7 @@ polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_sch
             t.first != NULL && t.last != NULL && t.next != NULL;
   if (ok) {
     memset(t.first, 0xff, chunks * sizeof *t.first);
-    ok = run(&t);
+    ok = run_round_robin(&t);
   }
   free(t.missing);
   free(t.used);

@@ -1,10 +1,11 @@
-/* A set of plans for one program, each for a range of sizes: which is quickest changes with the size (fused and
- * micro-batch after micro-batch where latency counts, task after task where links must be full). Candidates of several
- * kinds are simulated over the sizes; what is never chosen is dropped, neighbours with the same plan become one range.
+/* A set of plans for one program, each for a range of sizes. Which plan is quickest changes with the size: fused steps,
+ * micro-batch after micro-batch, win where latency counts, and task after task wins where links must be full.
+ * Candidates of several kinds are simulated over the sizes. Neighbouring sizes with the same plan become one range, and
+ * candidates that are never chosen are dropped.
  *
- * At each size the quickest is taken, of those within a hundredth the one with fewest thread blocks. The plan of the
- * size before stays where it is nearly as quick, and never where the program's plain plan (policy "connection", as
- * written) is quicker. */
+ * At each size the quickest candidate is chosen, or the one with the fewest thread blocks of those within a hundredth
+ * of it. The plan of the size before stays where it is nearly as quick, but never where the program's plain plan
+ * (policy "connection", as written) is quicker. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,21 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/vec.h"
-#include "compiler/state.h"
+#include "compiler/schedule.h"
 
-enum { MOST_INSTANCES = 16, BEST_STEP = 16 };
+enum {
+  MAX_INSTANCES = 16, /* more copies win only at sizes that schedule "best" is asked for, and it tries them */
+  BEST_STEP = 16      /* between the sizes that schedule "best" is asked for: each search takes options.seconds */
+};
 
-static const double slack = 1.01;        /* as quick */
-static const double inertia = 1.03;      /* not worth another plan */
-static const double hopeless = 3;        /* so much slower than the best at one size: not tried at the next two */
-static const double best_from = 1 << 18; /* below, there is nothing for a schedule to fill */
+/* As in record.c: within one percent, fewer thread blocks are worth more than time. */
+static const double slack = 1.01;
+/* Another plan takes memory on every rank, which a gain of less than 3 % does not pay for. */
+static const double inertia = 1.03;
+/* Times over size are smooth: a candidate that is slower than the best by this factor is not tried at the next two. */
+static const double hopeless = 3;
+/* Bytes. Below a quarter of a MiB latency decides, which policy "connection" is best at. */
+static const double best_from = 1 << 18;
 
 typedef struct candidate {
   polyccl_plan *plan;
@@ -39,16 +47,16 @@ typedef struct set {
   int32_t *chosen; /* [sizes] */
 } set;
 
-static int32_t most_tbs(const polyccl_plan *plan) {
-  int32_t most = 0;
+static int32_t max_tbs_of_plan(const polyccl_plan *plan) {
+  int32_t max = 0;
   for (int rank = 0; rank < plan->ranks; rank++) {
-    most = plan->rank[rank].tbs > most ? plan->rank[rank].tbs : most;
+    max = plan->rank[rank].tbs > max ? plan->rank[rank].tbs : max;
   }
-  return most;
+  return max;
 }
 
-/* A candidate that does not compile (the author's thread blocks in more instances) or needs too many thread blocks is
- * none; the plain one must compile. */
+/* A plan that does not compile (the author's thread blocks clash in more instances), or needs too many thread blocks,
+ * is no candidate. The plain plan must compile. */
 static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) {
   polyccl_plan *plan = NULL;
   polyccl_result result = polyccl_compile(s->program, how, &plan);
@@ -57,7 +65,7 @@ static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) 
     return optional && s->candidate.len > 0 ? POLYCCL_SUCCESS : result;
   }
   const polyccl_topology *t = how->topology;
-  int32_t tbs = most_tbs(plan), device = t->model[t->rank[0].model].max_thread_blocks;
+  int32_t tbs = max_tbs_of_plan(plan), device = t->model[t->rank[0].model].max_thread_blocks;
   if ((how->max_tbs > 0 && tbs > how->max_tbs) || tbs > device) {
     polyccl_plan_destroy(plan);
     return POLYCCL_SUCCESS;
@@ -72,11 +80,11 @@ static polyccl_result add_candidate(set *s, const polyccl_compile_options *how) 
 }
 
 static polyccl_result make_candidates(set *s, uint64_t max_bytes) {
-  int32_t wish = s->program->config.instances;
-  for (int32_t cut = 1; cut <= MOST_INSTANCES; cut *= 2) {
+  int32_t asked = s->program->config.instances;
+  for (int32_t cut = 1; cut <= MAX_INSTANCES; cut *= 2) {
     polyccl_compile_options how = s->options;
     how.policy = POLYCCL_POLICY_CONNECTION;
-    how.instances = cut * wish;
+    how.instances = cut * asked;
     PCCL_TRY(add_candidate(s, &how));
   }
   polyccl_compile_options how = s->options;
@@ -93,7 +101,7 @@ static polyccl_result make_candidates(set *s, uint64_t max_bytes) {
              : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: no plan has so few thread blocks", s->program->name);
 }
 
-static polyccl_result time_at(set *s, candidate *c, size_t size) {
+static polyccl_result simulate_candidate(set *s, candidate *c, size_t size) {
   polyccl_sim_options how = POLYCCL_SIM_DEFAULTS;
   polyccl_simulation *simulation = NULL;
   how.bytes = s->size.data[size];
@@ -110,19 +118,19 @@ static bool is_hopeless(const set *s, const candidate *c, size_t size) {
   for (size_t i = size - 2; i < size; i++) {
     double best = s->candidate.data[s->chosen[i]].time[i];
     if (!(c->time[i] > hopeless * best) || isinf(c->time[i])) {
-      return false; /* after two sizes without a try there is one again */
+      return false; /* after two sizes without a try, it is tried again */
     }
   }
   return true;
 }
 
-static polyccl_result choose(set *s, size_t size) {
+static polyccl_result choose_plan(set *s, size_t size) {
   double best = INFINITY;
   for (size_t i = 0; i < s->candidate.len; i++) {
     candidate *c = &s->candidate.data[i];
     c->time[size] = INFINITY;
     if (!is_hopeless(s, c, size)) {
-      PCCL_TRY(time_at(s, c, size));
+      PCCL_TRY(simulate_candidate(s, c, size));
     }
     best = c->time[size] < best ? c->time[size] : best;
   }
@@ -147,8 +155,8 @@ static polyccl_result choose(set *s, size_t size) {
   return POLYCCL_SUCCESS;
 }
 
-/* The plans in use, each once per range, with its bytes. */
-static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
+/* Hands out a copy of the chosen plan for each range, with its bytes. */
+static polyccl_result hand_out_plans(set *s, polyccl_plan_set *made) {
   size_t sizes = s->size.len;
   made->plan = pccl_zeroed(sizes, sizeof *made->plan);
   if (made->plan == NULL) {
@@ -163,7 +171,7 @@ static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
     PCCL_TRY(pccl_plan_copy(s->candidate.data[s->chosen[i]].plan, &plan));
     made->plan[made->plans++] = plan;
     plan->min_bytes = from;
-    /* Half way, on the scale of logarithms. */
+    /* The geometric mean of both sizes. */
     plan->max_bytes = i + 1 < sizes ? (uint64_t)sqrt((double)s->size.data[i] * (double)s->size.data[i + 1]) : 0;
     from = plan->max_bytes + 1;
   }
@@ -172,15 +180,14 @@ static polyccl_result hand_out(set *s, polyccl_plan_set *made) {
 
 static polyccl_result check_options(const polyccl_compile_options *options, const polyccl_program *program,
                                     uint64_t min_bytes, uint64_t max_bytes) {
-  pccl_ir ir = pccl_ir_of(program, 0);
-  PCCL_TRY(pccl_state_check(&ir, options));
+  PCCL_TRY(pccl_schedule_check_options(program, options));
   if (min_bytes == 0 || min_bytes > max_bytes || max_bytes > (uint64_t)1 << 40) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a set is for sizes from 1 byte to 1 TiB, the smaller first");
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set *made) {
+static polyccl_result build_set(set *s, uint64_t min_bytes, uint64_t max_bytes, polyccl_plan_set *made) {
   for (uint64_t bytes = min_bytes; bytes <= max_bytes; bytes *= 2) {
     if (!pccl_vec_push(&s->size, bytes)) {
       return pccl_no_memory("sizes");
@@ -192,13 +199,13 @@ static polyccl_result run(set *s, uint64_t min_bytes, uint64_t max_bytes, polycc
   }
   PCCL_TRY(make_candidates(s, max_bytes));
   for (size_t i = 0; i < s->size.len; i++) {
-    PCCL_TRY(choose(s, i));
+    PCCL_TRY(choose_plan(s, i));
     const candidate *c = &s->candidate.data[s->chosen[i]];
     PCCL_INFO("%s at %llu bytes: candidate %d of %zu, %.1f us with %d thread blocks (plain: %.1f us)", s->program->name,
               (unsigned long long)s->size.data[i], s->chosen[i], s->candidate.len, c->time[i], c->tbs,
               s->candidate.data[0].time[i]);
   }
-  return hand_out(s, made);
+  return hand_out_plans(s, made);
 }
 
 polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl_compile_options *options,
@@ -207,7 +214,7 @@ polyccl_result polyccl_compile_set(const polyccl_program *program, const polyccl
   PCCL_TRY(pccl_sized_read("polyccl_compile_options", options, &s.options, sizeof s.options, sizeof s.options));
   PCCL_TRY(check_options(&s.options, program, min_bytes, max_bytes));
   polyccl_plan_set *made = pccl_zeroed(1, sizeof *made);
-  polyccl_result result = made != NULL ? run(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");
+  polyccl_result result = made != NULL ? build_set(&s, min_bytes, max_bytes, made) : pccl_no_memory("plans");
   for (size_t i = 0; i < s.candidate.len; i++) {
     polyccl_plan_destroy(s.candidate.data[i].plan);
     free(s.candidate.data[i].time);

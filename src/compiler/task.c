@@ -21,25 +21,22 @@ void pccl_pipeline_free(pccl_pipeline *pipeline) {
 
 /* ---- links ---- */
 
-/* A link admits as many tasks as thread blocks fill it (ours, after ResCCL's "admission by link bandwidth"). */
 static polyccl_result find_capacities(pccl_tasks *tasks) {
   const polyccl_topology *t = tasks->topology;
   tasks->capacity = pccl_array(t->links, sizeof *tasks->capacity);
   if (tasks->capacity == NULL) {
     return pccl_no_memory("the schedule");
   }
-  const polyccl_protocol_model *model = &t->model[t->rank[0].model].protocol[tasks->ir->program->config.protocol];
   for (size_t i = 0; i < t->links; i++) {
-    double fill = t->link[i].bandwidth * model->efficiency / model->copy_bandwidth;
-    tasks->capacity[i] = fill < 1 ? 1 : fill > 1 << 20 ? 1 << 20 : (int32_t)fill;
+    tasks->capacity[i] = pccl_link_capacity(t, (int32_t)i, tasks->ir->program->config.protocol);
   }
   return POLYCCL_SUCCESS;
 }
 
 /* ---- chunks ---- */
 
-/* Follows data: what a task moves belongs to the chunk that its source held. Chunks with the same index are one where
- * the collective reduces, else each rank's input is its own. */
+/* Follows the data: what a task moves belongs to the chunk that its source held. Where the collective reduces, chunks
+ * with the same index on all ranks are one; otherwise each rank's input is its own. */
 static polyccl_result find_chunks(pccl_tasks *tasks) {
   pccl_ir *ir = tasks->ir;
   int input, output;
@@ -72,7 +69,7 @@ static polyccl_result find_chunks(pccl_tasks *tasks) {
 
 /* ---- dependencies ---- */
 
-/* Calls `edge` with each predecessor task of task i, each once per node that has it. */
+/* Counts the successors of every predecessor of task i, once for each node of the task that has it. */
 static void count_edges(pccl_tasks *tasks, size_t i, int32_t *degree) {
   const pccl_ir *ir = tasks->ir;
   int32_t nodes[2] = {tasks->task[i].node, ir->nodes.data[tasks->task[i].node].to};

@@ -1,14 +1,13 @@
 /* Tasks: the unit of ResCCL's scheduling. A task is a message (its send and its receive) or a local node, with the
- * links it occupies. Built once from the lowered IR, then scheduled as often as wanted.
+ * links that it occupies. Tasks are built once from the lowered IR and may be scheduled many times.
  *
- * Source: ResCCL (SIGCOMM'25), sections on the dependency DAG and on HPDS; where the published text is silent the
- * choice is ours and said so beside the code. */
+ * Source: ResCCL (SIGCOMM'25), sections on the dependency DAG and on HPDS. Where the published text is silent, a
+ * comment beside the code says that the choice is ours. */
 #ifndef PCCL_COMPILER_TASK_H
 #define PCCL_COMPILER_TASK_H
 
-#include <polyccl/topology.h>
-
-#include "compiler/flow.h"
+#include "compiler/ir.h"
+#include "compiler/routes.h"
 
 typedef struct pccl_task {
   int32_t node;         /* the send, or the local node */
@@ -16,7 +15,7 @@ typedef struct pccl_task {
   int32_t route, links; /* first index and number in tasks->route.link */
   int32_t succ;         /* first index in tasks->succ; ends where the next task's begin */
   int32_t preds;
-  int32_t path; /* tasks on the longest way to an end, this one included */
+  int32_t path; /* tasks on the longest path to an end, this one included */
 } pccl_task;
 
 typedef struct pccl_tasks {
@@ -38,25 +37,12 @@ typedef struct pccl_pipeline {
   int32_t pipelines;
 } pccl_pipeline;
 
-/* How HPDS breaks and weighs its choices; zero is the published rule. */
-typedef struct pccl_schedule_rule {
-  int32_t max_tbs;    /* endpoints of a rank in a sub-pipeline; 0: no bound */
-  bool path_first;    /* longest remaining path before the chunk's count */
-  bool scarce_first;  /* tasks on links of capacity 1 before others */
-  uint64_t shuffle;   /* ties in an order drawn from this; 0: by number */
-  int32_t link_scale; /* capacities times (100 + this) / 100, at least 1 */
-} pccl_schedule_rule;
-
 polyccl_result pccl_tasks_build(pccl_ir *ir, const polyccl_topology *topology, pccl_tasks *tasks);
 void pccl_tasks_free(pccl_tasks *tasks);
 
-polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, const pccl_schedule_rule *rule, pccl_pipeline *pipeline);
-polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
-                                         pccl_pipeline *pipeline);
+/* max_tbs: endpoints of a rank in a sub-pipeline, 0: no bound. The baseline does not look at it. */
+polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline);
+polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline);
 void pccl_pipeline_free(pccl_pipeline *pipeline);
-
-/* Thread blocks and channels for a schedule: writes node->tb, ->channel, ->pipeline, ir->order, ir->tbs. With
- * `directions`, sends and receives have thread blocks of their own. max_tbs as in the rule. */
-polyccl_result pccl_pass_allocate(const pccl_tasks *tasks, const pccl_pipeline *pipeline, bool directions);
 
 #endif

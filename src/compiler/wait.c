@@ -1,17 +1,18 @@
-/* wait: numbers the steps of every thread block and turns the dependencies that cross thread blocks into waits, the
- * fewest: what the thread block itself, an earlier wait in it, or another wait of the same step implies is left out.
- * One rank at a time; `known` of a thread block is a vector clock over the thread blocks of its rank. */
+/* wait: numbers the steps of every thread block and turns the dependencies that cross thread blocks into as few waits
+ * as possible. It leaves out what the thread block itself, an earlier wait in it, or another wait of the same step
+ * implies. It goes rank by rank; `known` of a thread block is a vector clock over the thread blocks of its rank. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "compiler/ir.h"
 
-/* Clocks cost a rank the square of its thread blocks. Beyond these numbers of entries, what thread blocks knew is
- * forgotten: more waits, never too few. For snapshots and for rows of `known`, both of one rank: */
-static const size_t most_clocks = (size_t)1 << 24, most_known = (size_t)1 << 25;
-/* Copied or compared, on all ranks: so many, and so many more for each node. */
-static const size_t most_work = (size_t)1 << 30, most_work_of_node = 1024;
+/* Clocks cost a rank the square of its thread blocks. These are the entries of snapshots and of `known` that one rank
+ * may have: 64 and 128 MiB. Beyond them what thread blocks know is forgotten, so the plan has more waits than it needs.
+ */
+static const size_t max_clocks = (size_t)1 << 24, max_known = (size_t)1 << 25;
+/* Entries copied or compared on all ranks, for the program and for each node: about a second in all for a large one. */
+static const size_t max_work = (size_t)1 << 30, max_work_of_node = 1024;
 
 typedef struct candidate {
   int32_t node, position, pred; /* where it stands in the order of its rank, in the predecessors of the node at hand */
@@ -30,7 +31,7 @@ typedef struct waiter {
   PCCL_VEC(candidate) candidates;
 } waiter;
 
-static bool may_work(waiter *w) {
+static bool spend_work(waiter *w) {
   size_t cost = (size_t)w->tbs;
   bool enough = w->work >= cost;
   w->work -= enough ? cost : 0;
@@ -39,7 +40,7 @@ static bool may_work(waiter *w) {
 
 static bool take_snapshot(waiter *w, int32_t tb) {
   w->latest[tb] = -1;
-  if (w->clocks.len + (size_t)w->tbs > most_clocks || !may_work(w)) {
+  if (w->clocks.len + (size_t)w->tbs > max_clocks || !spend_work(w)) {
     return true;
   }
   if (!pccl_vec_reserve(&w->clocks, (size_t)w->tbs)) {
@@ -51,9 +52,9 @@ static bool take_snapshot(waiter *w, int32_t tb) {
   return true;
 }
 
-static void learn(waiter *w, int32_t *known, int32_t node) {
+static void learn_clock(waiter *w, int32_t *known, int32_t node) {
   const pccl_node *n = &w->ir->nodes.data[node];
-  if (w->clock_of[node] >= 0 && may_work(w)) {
+  if (w->clock_of[node] >= 0 && spend_work(w)) {
     const int32_t *clock = w->clocks.data + (size_t)w->clock_of[node] * (size_t)w->tbs;
     for (int32_t tb = 0; tb < w->tbs; tb++) {
       known[tb] = known[tb] > clock[tb] ? known[tb] : clock[tb];
@@ -62,9 +63,9 @@ static void learn(waiter *w, int32_t *known, int32_t node) {
   known[n->tb] = known[n->tb] > n->step + 1 ? known[n->tb] : n->step + 1;
 }
 
-/* The row of a thread block, made at its first wait; NULL in *row: no place for it. False: no memory. */
-static bool known_row(waiter *w, int32_t tb, int32_t **row) {
-  if (w->known[tb] == NULL && w->known_len + (size_t)w->tbs <= most_known) {
+/* The row of a thread block, which is made at its first wait. NULL in *row: no room for it. False: no memory. */
+static bool find_known_row(waiter *w, int32_t tb, int32_t **row) {
+  if (w->known[tb] == NULL && w->known_len + (size_t)w->tbs <= max_known) {
     w->known[tb] = pccl_zeroed((size_t)w->tbs, sizeof **w->known);
     if (w->known[tb] == NULL) {
       return false;
@@ -75,12 +76,12 @@ static bool known_row(waiter *w, int32_t tb, int32_t **row) {
   return true;
 }
 
-static int latest_first(const void *a, const void *b) {
+static int compare_latest_first(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   return (x->position < y->position) - (x->position > y->position);
 }
 
-static int as_predecessors(const void *a, const void *b) {
+static int compare_as_predecessors(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   return (x->pred > y->pred) - (x->pred < y->pred);
 }
@@ -97,12 +98,13 @@ static bool find_candidates(waiter *w, const pccl_node *node) {
     }
   }
   if (w->candidates.len > 1) {
-    qsort(w->candidates.data, w->candidates.len, sizeof *w->candidates.data, latest_first);
+    qsort(w->candidates.data, w->candidates.len, sizeof *w->candidates.data, compare_latest_first);
   }
   return true;
 }
 
-/* What ends later implies what ends earlier, so from the latest on each one is kept that those before do not imply. */
+/* A node that ends later may imply one that ends earlier. So, from the latest on, each candidate is kept that those
+ * kept before do not imply. */
 static void keep_needed(waiter *w, int32_t *known) {
   size_t kept = 0;
   for (size_t i = 0; i < w->candidates.len; i++) {
@@ -111,17 +113,17 @@ static void keep_needed(waiter *w, int32_t *known) {
     if (known == NULL || known[p->tb] <= p->step) {
       w->candidates.data[kept++] = c;
       if (known != NULL) {
-        learn(w, known, c.node);
+        learn_clock(w, known, c.node);
       }
     }
   }
   w->candidates.len = kept;
   if (kept > 1) {
-    qsort(w->candidates.data, kept, sizeof *w->candidates.data, as_predecessors);
+    qsort(w->candidates.data, kept, sizeof *w->candidates.data, compare_as_predecessors);
   }
 }
 
-static bool wait_for(waiter *w, int32_t number) {
+static bool find_waits_of_node(waiter *w, int32_t number) {
   pccl_ir *ir = w->ir;
   pccl_node *node = &ir->nodes.data[number];
   node->step = w->next_step[node->tb]++;
@@ -132,7 +134,7 @@ static bool wait_for(waiter *w, int32_t number) {
   }
   if (w->candidates.len > 0) {
     int32_t *known = NULL;
-    if (!known_row(w, node->tb, &known)) {
+    if (!find_known_row(w, node->tb, &known)) {
       return false;
     }
     keep_needed(w, known);
@@ -151,7 +153,7 @@ static bool wait_for(waiter *w, int32_t number) {
   return true;
 }
 
-static void forget_rank(waiter *w) {
+static void free_rank(waiter *w) {
   for (int32_t tb = 0; w->known != NULL && tb < w->tbs; tb++) {
     free(w->known[tb]);
   }
@@ -164,8 +166,8 @@ static void forget_rank(waiter *w) {
   w->clocks.len = 0;
 }
 
-static bool wait_on_rank(waiter *w, int32_t tbs, const int32_t *nodes, size_t count) {
-  forget_rank(w);
+static bool find_waits_of_rank(waiter *w, int32_t tbs, const int32_t *nodes, size_t count) {
+  free_rank(w);
   w->tbs = tbs;
   w->known = pccl_zeroed((size_t)tbs, sizeof *w->known);
   w->latest = pccl_array((size_t)tbs, sizeof *w->latest);
@@ -178,15 +180,15 @@ static bool wait_on_rank(waiter *w, int32_t tbs, const int32_t *nodes, size_t co
     w->position[nodes[i]] = (int32_t)i;
   }
   for (size_t i = 0; i < count; i++) {
-    if (!wait_for(w, nodes[i])) {
+    if (!find_waits_of_node(w, nodes[i])) {
       return false;
     }
   }
   return true;
 }
 
-/* The order, rank by rank. */
-static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
+/* Sorts the order by rank and finds the waits of each rank. */
+static bool find_waits(waiter *w, int32_t *by_rank, size_t *first) {
   pccl_ir *ir = w->ir;
   int ranks = ir->spec.ranks;
   for (size_t i = 0; i < ir->order.len; i++) {
@@ -201,7 +203,7 @@ static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
   }
   for (int rank = 0; rank < ranks; rank++) {
     size_t begin = first[rank + 1], end = rank + 2 <= ranks ? first[rank + 2] : ir->order.len;
-    if (!wait_on_rank(w, ir->tbs[rank], by_rank + begin, end - begin)) {
+    if (!find_waits_of_rank(w, ir->tbs[rank], by_rank + begin, end - begin)) {
       return false;
     }
   }
@@ -210,17 +212,18 @@ static bool wait_on_ranks(waiter *w, int32_t *by_rank, size_t *first) {
 
 polyccl_result pccl_pass_wait(pccl_ir *ir) {
   size_t count = ir->nodes.len;
+  ir->waits.len = 0;
   waiter w = {.ir = ir,
-              .work = most_work + most_work_of_node * count,
+              .work = max_work + max_work_of_node * count,
               .clock_of = pccl_array(count, sizeof *w.clock_of),
               .position = pccl_array(count, sizeof *w.position)};
   int32_t *by_rank = pccl_array(ir->order.len, sizeof *by_rank);
   size_t *first = pccl_zeroed((size_t)ir->spec.ranks + 2, sizeof *first);
   bool ok =
-      w.clock_of != NULL && w.position != NULL && by_rank != NULL && first != NULL && wait_on_ranks(&w, by_rank, first);
+      w.clock_of != NULL && w.position != NULL && by_rank != NULL && first != NULL && find_waits(&w, by_rank, first);
   free(by_rank);
   free(first);
-  forget_rank(&w);
+  free_rank(&w);
   free(w.clock_of);
   free(w.position);
   pccl_vec_free(&w.clocks);

@@ -258,7 +258,7 @@ static void fill_step(const polyccl_step *from, const int32_t *number, pccl_k_st
                       .src = from->src,
                       .dst_buffer = from->dst_buf,
                       .dst = from->dst,
-                      .chunks = from->op == POLYCCL_STEP_NOP ? 0 : from->count,
+                      .chunks = pccl_op_moves(from->op) ? from->count : 0,
                       .wait = from->wait,
                       .waits = from->waits};
 }

@@ -12,7 +12,7 @@
 
 enum { MESSAGE_BYTES = 1024 };
 
-static int raise(lua_State *lua, const char *message) {
+static int raise_at_author(lua_State *lua, const char *message) {
   polyccl_location at = pccl_sandbox_where(lua);
   if (at.file != NULL) {
     lua_pushfstring(lua, "%s:%d: %s", at.file, at.line, message);
@@ -28,7 +28,7 @@ int pccl_lua_fail(lua_State *lua, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  return raise(lua, message);
+  return raise_at_author(lua, message);
 }
 
 void pccl_lua_check(lua_State *lua, polyccl_result result, bool placed) {
@@ -43,7 +43,7 @@ void pccl_lua_check(lua_State *lua, polyccl_result result, bool placed) {
     lua_pushstring(lua, polyccl_last_error());
     lua_error(lua);
   }
-  raise(lua, polyccl_last_error());
+  raise_at_author(lua, polyccl_last_error());
 }
 
 bool pccl_printable(char c) { return (unsigned char)c >= ' ' && c != 0x7F; }
@@ -102,20 +102,49 @@ int pccl_lua_int(lua_State *lua, int at, const char *what) {
   return 0;
 }
 
+void pccl_lua_refuse_more(lua_State *lua, int last, const char *function) {
+  if (lua_gettop(lua) > last && !lua_isnone(lua, last + 1)) {
+    char text[80];
+    pccl_lua_fail(lua, "%s: unexpected argument %s", function, pccl_lua_describe(lua, last + 1, text, sizeof text));
+  }
+}
+
+bool pccl_lua_has_metatable(lua_State *lua, int at, const void *metatable) {
+  bool same = lua_type(lua, at) == LUA_TUSERDATA && lua_getmetatable(lua, at);
+  if (same) {
+    same = lua_topointer(lua, -1) == metatable;
+    lua_pop(lua, 1);
+  }
+  return same;
+}
+
+static int refuse_assignment(lua_State *lua) {
+  return pccl_lua_fail(lua, "%s cannot be changed; take another with chunk()", lua_tostring(lua, lua_upvalueindex(1)));
+}
+
+void pccl_lua_make_metatable(lua_State *lua, const char *name) {
+  luaL_newmetatable(lua, name);
+  lua_pushfstring(lua, "a %s", name);
+  lua_pushcclosure(lua, refuse_assignment, 1);
+  lua_setfield(lua, -2, "__newindex");
+  lua_pushstring(lua, name);
+  lua_setfield(lua, -2, "__metatable");
+}
+
 pccl_fields pccl_fields_begin(lua_State *lua, int at, const char *what, bool optional) {
   if (lua_istable(lua, at)) {
     return (pccl_fields){.lua = lua, .table = lua_absindex(lua, at), .what = what};
   }
   if (!optional || !lua_isnoneornil(lua, at)) {
     char text[80];
-    pccl_lua_fail(lua, "%s wants a table such as {name = value}, not %s", what,
+    pccl_lua_fail(lua, "%s needs a table such as {name = value}, not %s", what,
                   pccl_lua_describe(lua, at, text, sizeof text));
   }
   return (pccl_fields){.lua = lua, .what = what};
 }
 
 /* Pushes the value; false and nothing pushed where it is absent. */
-static bool push(pccl_fields *fields, const char *name) {
+static bool push_field(pccl_fields *fields, const char *name) {
   fields->known[fields->count++] = name;
   if (fields->table == 0) {
     return false;
@@ -128,15 +157,15 @@ static bool push(pccl_fields *fields, const char *name) {
   return true;
 }
 
-static void wrong(pccl_fields *fields, const char *name, const char *wanted) {
+static void fail_field(pccl_fields *fields, const char *name, const char *wanted) {
   char text[80];
   pccl_lua_fail(fields->lua, "%s: %s must be %s, not %s", fields->what, name, wanted,
                 pccl_lua_describe(fields->lua, -1, text, sizeof text));
 }
 
-int pccl_fields_int(pccl_fields *fields, const char *name, int preset) {
-  if (!push(fields, name)) {
-    return preset;
+int pccl_fields_int(pccl_fields *fields, const char *name, int default_value) {
+  if (!push_field(fields, name)) {
+    return default_value;
   }
   char what[80];
   snprintf(what, sizeof what, "%.40s: %.30s", fields->what, name);
@@ -146,7 +175,7 @@ int pccl_fields_int(pccl_fields *fields, const char *name, int preset) {
 }
 
 int pccl_fields_required_int(pccl_fields *fields, const char *name) {
-  if (push(fields, name)) {
+  if (push_field(fields, name)) {
     lua_pop(fields->lua, 1);
     fields->count--;
     return pccl_fields_int(fields, name, 0);
@@ -154,12 +183,12 @@ int pccl_fields_required_int(pccl_fields *fields, const char *name) {
   return pccl_lua_fail(fields->lua, "%s: %s is missing", fields->what, name);
 }
 
-bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset) {
-  if (!push(fields, name)) {
-    return preset;
+bool pccl_fields_bool(pccl_fields *fields, const char *name, bool default_value) {
+  if (!push_field(fields, name)) {
+    return default_value;
   }
   if (!lua_isboolean(fields->lua, -1)) {
-    wrong(fields, name, "true or false");
+    fail_field(fields, name, "true or false");
   }
   bool value = lua_toboolean(fields->lua, -1);
   lua_pop(fields->lua, 1);
@@ -167,11 +196,11 @@ bool pccl_fields_bool(pccl_fields *fields, const char *name, bool preset) {
 }
 
 const char *pccl_fields_text(pccl_fields *fields, const char *name) {
-  if (!push(fields, name)) {
+  if (!push_field(fields, name)) {
     return NULL;
   }
   if (lua_type(fields->lua, -1) != LUA_TSTRING) {
-    wrong(fields, name, "text");
+    fail_field(fields, name, "text");
   }
   size_t length = 0;
   const char *value = lua_tolstring(fields->lua, -1, &length);
@@ -183,7 +212,7 @@ const char *pccl_fields_text(pccl_fields *fields, const char *name) {
 }
 
 size_t pccl_fields_bytes(pccl_fields *fields, const char *name) {
-  if (!push(fields, name)) {
+  if (!push_field(fields, name)) {
     return 0;
   }
   int exact = 0;
@@ -194,18 +223,18 @@ size_t pccl_fields_bytes(pccl_fields *fields, const char *name) {
     ok = pccl_parse_size(lua_tostring(fields->lua, -1), &value);
   }
   if (!ok || value > SIZE_MAX) {
-    wrong(fields, name, "a number of bytes such as 4096 or \"64k\"");
+    fail_field(fields, name, "a number of bytes such as 4096 or \"64k\"");
   }
   lua_pop(fields->lua, 1);
   return (size_t)value;
 }
 
 bool pccl_fields_function(pccl_fields *fields, const char *name) {
-  if (!push(fields, name)) {
+  if (!push_field(fields, name)) {
     return false;
   }
   if (!lua_isfunction(fields->lua, -1)) {
-    wrong(fields, name, "a function");
+    fail_field(fields, name, "a function");
   }
   return true;
 }

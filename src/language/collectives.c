@@ -76,17 +76,21 @@ static polyccl_program_config read_config(pccl_fields *fields, polyccl_collectiv
 
 /* ---- conditions of custom collectives ---- */
 
-enum { PER_CALL = 10 }; /* the function may be one of C, which runs no instructions */
+enum { PER_CALL = 10 }; /* a C function runs no instructions that the hook would count */
 
-/* Calls pre(rank, chunk) at stack place `function`. */
+/* Calls the function at stack place `function` with (rank, chunk) and leaves its result at the top of the stack. */
+static void call_condition(lua_State *lua, int function, int rank, int chunk) {
+  pccl_sandbox_charge(lua, PER_CALL);
+  lua_pushvalue(lua, function);
+  lua_pushinteger(lua, rank);
+  lua_pushinteger(lua, chunk);
+  lua_call(lua, 2, 1);
+}
+
 static void declare_pre(lua_State *lua, polyccl_program *program, int function, int ranks, int chunks) {
   for (int rank = 0; rank < ranks; rank++) {
     for (int chunk = 0; chunk < chunks; chunk++) {
-      pccl_sandbox_charge(lua, PER_CALL);
-      lua_pushvalue(lua, function);
-      lua_pushinteger(lua, rank);
-      lua_pushinteger(lua, chunk);
-      lua_call(lua, 2, 1);
+      call_condition(lua, function, rank, chunk);
       if (!lua_isboolean(lua, -1)) {
         char text[80];
         pccl_lua_fail(lua, "custom: pre(%d, %d) must return true or false, not %s", rank, chunk,
@@ -103,8 +107,8 @@ static void declare_pre(lua_State *lua, polyccl_program *program, int function, 
 static polyccl_leaf pop_leaf(lua_State *lua, const char *call) {
   char text[80], what[120];
   if (!lua_istable(lua, -1) || lua_rawlen(lua, -1) != 2) {
-    pccl_lua_fail(lua, "custom: %s must return a list of pairs such as {{rank, chunk}}; in it is %s", call,
-                  pccl_lua_describe(lua, -1, text, sizeof text));
+    pccl_lua_fail(lua, "custom: %s must return a list of pairs such as {{rank, chunk}}, but the list has %s in it",
+                  call, pccl_lua_describe(lua, -1, text, sizeof text));
   }
   lua_rawgeti(lua, -1, 1);
   lua_rawgeti(lua, -2, 2);
@@ -125,8 +129,8 @@ static void declare_post_chunk(lua_State *lua, polyccl_program *program, int ran
                   pccl_lua_describe(lua, -1, text, sizeof text));
   }
   lua_Unsigned count = lua_rawlen(lua, -1);
-  enum { MOST = 1 << 20 };
-  if (count < 1 || count > MOST) {
+  enum { MAX_LEAVES = POLYCCL_MAX_CHUNKS };
+  if (count < 1 || count > MAX_LEAVES) {
     pccl_lua_fail(lua, "custom: %s returns a list of %llu pairs (return nil where anything may be)", call,
                   (unsigned long long)count);
   }
@@ -144,11 +148,7 @@ static void declare_post_chunk(lua_State *lua, polyccl_program *program, int ran
 static void declare_post(lua_State *lua, polyccl_program *program, int function, int ranks, int chunks) {
   for (int rank = 0; rank < ranks; rank++) {
     for (int chunk = 0; chunk < chunks; chunk++) {
-      pccl_sandbox_charge(lua, PER_CALL);
-      lua_pushvalue(lua, function);
-      lua_pushinteger(lua, rank);
-      lua_pushinteger(lua, chunk);
-      lua_call(lua, 2, 1);
+      call_condition(lua, function, rank, chunk);
       if (!lua_isnil(lua, -1)) {
         declare_post_chunk(lua, program, rank, chunk);
       }
@@ -159,7 +159,7 @@ static void declare_post(lua_State *lua, polyccl_program *program, int function,
 
 /* ---- the functions ---- */
 
-/* The builder keeps a word for every chunk of every rank. */
+/* Accounts for the word that the builder keeps for every chunk of every rank. */
 static void account_for(lua_State *lua, const polyccl_program_config *config) {
   pccl_collective_spec spec = {.kind = config->collective,
                                .ranks = config->ranks,
@@ -172,7 +172,7 @@ static void account_for(lua_State *lua, const polyccl_program_config *config) {
   pccl_sandbox_account(lua, sizeof(uint64_t) * (size_t)pccl_collective_cells(&spec) * (size_t)config->ranks);
 }
 
-static int declare(lua_State *lua) {
+static int declare_collective(lua_State *lua) {
   pccl_loader *loader = pccl_loader_of(lua);
   polyccl_collective collective = (polyccl_collective)lua_tointeger(lua, lua_upvalueindex(1));
   const char *what = polyccl_collective_name(collective);
@@ -192,7 +192,7 @@ static int declare(lua_State *lua) {
   }
   pccl_fields_end(&fields);
   if (collective == POLYCCL_CUSTOM && post == 0) {
-    return pccl_lua_fail(lua, "custom: post is missing: a function(rank, chunk) that says what must be there");
+    return pccl_lua_fail(lua, "custom: post is missing; it is a function(rank, chunk) that says what must be there");
   }
   config.name = config.name != NULL ? config.name : loader->name;
   pccl_lua_check(lua, pccl_accept_program(loader->accept, &config), false);
@@ -220,7 +220,7 @@ static int declare(lua_State *lua) {
 void pccl_open_collectives(lua_State *lua) {
   for (int i = 0; i < POLYCCL_COLLECTIVE_COUNT; i++) {
     lua_pushinteger(lua, i);
-    lua_pushcclosure(lua, declare, 1);
+    lua_pushcclosure(lua, declare_collective, 1);
     lua_setglobal(lua, polyccl_collective_name((polyccl_collective)i));
   }
 }

@@ -1,5 +1,6 @@
-/* ForestColl's trees: <Algo nchunkspernode><tree root index nchunks><send src dst path/>... Each tree carries `nchunks`
- * chunks of its root to all others (docs/formats.md). Nodes are names; in their natural order they are the ranks. */
+/* Reads ForestColl's trees: <Algo nchunkspernode><tree root index nchunks><send src dst path/>... Each tree carries
+ * `nchunks` chunks from its root to all other nodes (docs/formats.md). Nodes have names; the natural order of the names
+ * gives the ranks. */
 #include <expat.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,13 +30,11 @@ typedef struct reader {
   pccl_map index; /* hash of a name -> its index */
 } reader;
 
-static polyccl_location here(const reader *r) {
+static polyccl_location current_place(const reader *r) {
   return (polyccl_location){r->schedule->file, (int)XML_GetCurrentLineNumber(r->parser)};
 }
 
-static polyccl_result no_memory(void) { return pccl_no_memory("a forest of trees"); }
-
-static const char *find(const char **attributes, const char *name) {
+static const char *find_attribute(const char **attributes, const char *name) {
   for (; *attributes != NULL; attributes += 2) {
     if (strcmp(attributes[0], name) == 0) {
       return attributes[1];
@@ -45,13 +44,13 @@ static const char *find(const char **attributes, const char *name) {
 }
 
 static polyccl_result get_name(const reader *r, const char **attributes, const char *name, const char **value) {
-  *value = find(attributes, name);
+  *value = find_attribute(attributes, name);
   return *value != NULL ? POLYCCL_SUCCESS
-                        : pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "the attribute %s is missing", name);
+                        : pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "the attribute %s is missing", name);
 }
 
 static polyccl_result get_int(const reader *r, const char **attributes, const char *name, int32_t *value) {
-  const char *text = find(attributes, name);
+  const char *text = find_attribute(attributes, name);
   if (text == NULL) {
     return POLYCCL_SUCCESS;
   }
@@ -62,8 +61,8 @@ static polyccl_result get_int(const reader *r, const char **attributes, const ch
     number = right ? number * 10 + (*at - '0') : 0;
   }
   if (!right || number < 1 || number > POLYCCL_MAX_CHUNKS) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "%s=\"%.40s\": expected a number from 1 to %d", name, text,
-                        POLYCCL_MAX_CHUNKS);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "%s=\"%.40s\": expected a number from 1 to %d", name,
+                        text, POLYCCL_MAX_CHUNKS);
   }
   *value = number;
   return POLYCCL_SUCCESS;
@@ -77,7 +76,7 @@ static uint64_t hash_of(const char *name) {
   return hash >> 1;
 }
 
-/* The node's index, made on first sight. */
+/* Finds the index of the node, or gives it one. */
 static polyccl_result node_of(reader *r, const char *name, int32_t *node) {
   uint64_t key = hash_of(name);
   for (;; key++) {
@@ -91,61 +90,61 @@ static polyccl_result node_of(reader *r, const char *name, int32_t *node) {
     }
   }
   if (r->names.len == POLYCCL_MAX_RANKS) {
-    return pccl_fail_at(POLYCCL_ERROR_LIMIT, here(r), "more than %d nodes", POLYCCL_MAX_RANKS);
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, current_place(r), "the trees have more than %d nodes", POLYCCL_MAX_RANKS);
   }
   char *copy = pccl_strdup(name);
   if (copy == NULL || !pccl_vec_push(&r->names, copy)) {
     free(copy);
-    return no_memory();
+    return pccl_no_memory("a forest of trees");
   }
   *node = (int32_t)r->names.len - 1;
   return pccl_map_put(&r->index, key, (uint64_t)*node, NULL) != NULL && pccl_vec_push(&r->taken, 0) &&
                  pccl_vec_push(&r->level, -1)
              ? POLYCCL_SUCCESS
-             : no_memory();
+             : pccl_no_memory("a forest of trees");
 }
 
-static polyccl_result reach(reader *r, int32_t node, int32_t level) {
+static polyccl_result reach_node(reader *r, int32_t node, int32_t level) {
   r->level.data[node] = level;
-  return pccl_vec_push(&r->reached, node) ? POLYCCL_SUCCESS : no_memory();
+  return pccl_vec_push(&r->reached, node) ? POLYCCL_SUCCESS : pccl_no_memory("a forest of trees");
 }
 
 static polyccl_result start_tree(reader *r, const char **attributes) {
-  tree next = {.chunks = 1, .line = here(r).line};
+  tree next = {.chunks = 1, .line = current_place(r).line};
   const char *root;
   PCCL_TRY(get_name(r, attributes, "root", &root));
   PCCL_TRY(get_int(r, attributes, "nchunks", &next.chunks));
   PCCL_TRY(node_of(r, root, &next.root));
   next.first = r->taken.data[next.root];
   if (next.first > POLYCCL_MAX_CHUNKS - next.chunks) {
-    return pccl_fail_at(POLYCCL_ERROR_LIMIT, here(r), "more than %d chunks of one root", POLYCCL_MAX_CHUNKS);
+    return pccl_fail_at(POLYCCL_ERROR_LIMIT, current_place(r), "a root has more than %d chunks", POLYCCL_MAX_CHUNKS);
   }
   r->taken.data[next.root] += next.chunks;
   for (size_t i = 0; i < r->reached.len; i++) {
     r->level.data[r->reached.data[i]] = -1;
   }
   r->reached.len = 0;
-  PCCL_TRY(reach(r, next.root, 0));
-  return pccl_vec_push(&r->trees, next) ? POLYCCL_SUCCESS : no_memory();
+  PCCL_TRY(reach_node(r, next.root, 0));
+  return pccl_vec_push(&r->trees, next) ? POLYCCL_SUCCESS : pccl_no_memory("a forest of trees");
 }
 
 static polyccl_result add_send(reader *r, const char **attributes) {
   const tree *in = &r->trees.data[r->trees.len - 1];
   const char *src, *dst;
-  pccl_hop hop = {.root = in->root, .chunk = in->first, .size = in->chunks, .line = here(r).line};
+  pccl_hop hop = {.root = in->root, .chunk = in->first, .size = in->chunks, .line = current_place(r).line};
   PCCL_TRY(get_name(r, attributes, "src", &src));
   PCCL_TRY(get_name(r, attributes, "dst", &dst));
   PCCL_TRY(node_of(r, src, &hop.src));
   PCCL_TRY(node_of(r, dst, &hop.dst));
   if (r->level.data[hop.src] < 0) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "%.80s sends before the tree has reached it", src);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "%.80s sends before the tree has reached it", src);
   }
   if (r->level.data[hop.dst] >= 0) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "the tree has reached %.80s already", dst);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "the tree has reached %.80s already", dst);
   }
   hop.order = r->level.data[hop.src] + 1;
-  PCCL_TRY(reach(r, hop.dst, hop.order));
-  return pccl_vec_push(&r->schedule->hop, hop) ? POLYCCL_SUCCESS : no_memory();
+  PCCL_TRY(reach_node(r, hop.dst, hop.order));
+  return pccl_vec_push(&r->schedule->hop, hop) ? POLYCCL_SUCCESS : pccl_no_memory("a forest of trees");
 }
 
 /* ---- the document ---- */
@@ -165,11 +164,11 @@ static polyccl_result start_element(reader *r, const char *name, const char **at
   if (inside == 1 && strcmp(name, "send") == 0) {
     return add_send(r, attributes);
   }
-  return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r),
+  return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r),
                       "<%.32s> is not expected here: a file of trees is <Algo>, <tree> in it, <send> in that", name);
 }
 
-static void stop(reader *r, polyccl_result result) {
+static void stop_parser(reader *r, polyccl_result result) {
   if (result != POLYCCL_SUCCESS && r->result == POLYCCL_SUCCESS) {
     r->result = result;
     XML_StopParser(r->parser, XML_FALSE);
@@ -179,7 +178,7 @@ static void stop(reader *r, polyccl_result result) {
 static void XMLCALL on_start(void *data, const XML_Char *name, const XML_Char **attributes) {
   reader *r = data;
   if (r->result == POLYCCL_SUCCESS) {
-    stop(r, start_element(r, name, attributes));
+    stop_parser(r, start_element(r, name, attributes));
     r->depth++;
   }
 }
@@ -196,19 +195,20 @@ static void XMLCALL on_doctype(void *data, const XML_Char *name, const XML_Char 
   (void)public;
   (void)internal;
   reader *r = data;
-  stop(r, pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "a document type (<!DOCTYPE %.32s>) is not allowed", name));
+  stop_parser(r, pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r),
+                              "a document type (<!DOCTYPE %.32s>) is not allowed", name));
 }
 
-static polyccl_result parse(reader *r, const char *text, size_t length) {
+static polyccl_result parse_document(reader *r, const char *text, size_t length) {
   r->parser = XML_ParserCreate(NULL);
   if (r->parser == NULL) {
-    return no_memory();
+    return pccl_no_memory("a forest of trees");
   }
   XML_SetUserData(r->parser, r);
   XML_SetElementHandler(r->parser, on_start, on_end);
   XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
   if (XML_Parse(r->parser, text, (int)length, XML_TRUE) != XML_STATUS_OK && r->result == POLYCCL_SUCCESS) {
-    r->result = pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "not well-formed XML: %s",
+    r->result = pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "not well-formed XML: %s",
                              XML_ErrorString(XML_GetErrorCode(r->parser)));
   }
   XML_ParserFree(r->parser);
@@ -225,7 +225,7 @@ typedef struct named {
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Runs of digits compare as numbers: "(0, 'GPU', 10)" comes after "(0, 'GPU', 9)". */
-static int natural(const void *a, const void *b) {
+static int compare_natural(const void *a, const void *b) {
   const char *x = ((const named *)a)->name, *y = ((const named *)b)->name;
   while (*x != '\0' && *y != '\0') {
     if (!is_digit(*x) || !is_digit(*y)) {
@@ -257,12 +257,12 @@ static polyccl_result number_nodes(reader *r) {
   if (order == NULL || rank == NULL) {
     free(order);
     free(rank);
-    return no_memory();
+    return pccl_no_memory("a forest of trees");
   }
   for (size_t i = 0; i < count; i++) {
     order[i] = (named){r->names.data[i], (int32_t)i};
   }
-  qsort(order, count, sizeof *order, natural);
+  qsort(order, count, sizeof *order, compare_natural);
   for (size_t i = 0; i < count; i++) {
     rank[order[i].node] = (int32_t)i;
   }
@@ -278,8 +278,8 @@ static polyccl_result number_nodes(reader *r) {
   return POLYCCL_SUCCESS;
 }
 
-/* Trees of every node are an AllGather, those of one node a broadcast. */
-static polyccl_result conclude(reader *r) {
+/* Trees from every node make an AllGather, trees from one node make a broadcast. */
+static polyccl_result finish_schedule(reader *r) {
   pccl_synth *s = r->schedule;
   polyccl_location at = {s->file, r->trees.len > 0 ? r->trees.data[0].line : 0};
   if (r->trees.len == 0) {
@@ -297,7 +297,7 @@ static polyccl_result conclude(reader *r) {
     }
   }
   if (r->declared != 0 && r->declared != chunks) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "trees carry %d chunks from %.80s, nchunkspernode=\"%d\"", chunks,
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "trees carry %d chunks from %.80s, but nchunkspernode is %d", chunks,
                         r->names.data[r->trees.data[0].root], r->declared);
   }
   s->collective = one_root && r->names.len > 1 ? POLYCCL_BROADCAST : POLYCCL_ALLGATHER;
@@ -306,11 +306,12 @@ static polyccl_result conclude(reader *r) {
   return number_nodes(r);
 }
 
-polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule) {
+polyccl_result pccl_forestcoll_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
   reader r = {.schedule = schedule};
-  polyccl_result result = parse(&r, text, length);
+  polyccl_result result = parse_document(&r, text, length);
   if (result == POLYCCL_SUCCESS) {
-    result = conclude(&r);
+    result = finish_schedule(&r);
   }
   for (size_t i = 0; i < r.names.len; i++) {
     free(r.names.data[i]);

@@ -12,51 +12,14 @@
 #include "language/source.h"
 #include "language/synth.h"
 
-enum { MOST_SCHEDULE = 512 << 20 };
+enum { MAX_SCHEDULE = 512 << 20 }; /* bytes; Lua is limited to PCCL_MAX_SOURCE */
 
-static void open_globals(lua_State *lua) {
+void pccl_open_globals(lua_State *lua) {
   pccl_open_params(lua);
   pccl_open_collectives(lua);
+  pccl_open_buffers(lua);
   pccl_open_references(lua);
   pccl_open_require(lua);
-}
-
-static polyccl_result check_params(const pccl_loader *loader) {
-  for (size_t i = 0; i < loader->given_count; i++) {
-    const polyccl_param *given = &loader->given[i];
-    if (given->name == NULL || given->value == NULL || given->name[0] == '\0') {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "a parameter needs a name and a value");
-    }
-    for (size_t k = 0; k < i; k++) {
-      if (strcmp(loader->given[k].name, given->name) == 0) {
-        return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s is given twice", given->name);
-      }
-    }
-  }
-  return POLYCCL_SUCCESS;
-}
-
-/* Those given must be among those asked for. */
-static polyccl_result check_unknown(const pccl_loader *loader, const char *name) {
-  for (size_t i = 0; i < loader->given_count; i++) {
-    bool known = false;
-    for (size_t k = 0; k < loader->asked.len && !known; k++) {
-      known = strcmp(loader->given[i].name, loader->asked.data[k].name) == 0;
-    }
-    if (known) {
-      continue;
-    }
-    pccl_text text = {0};
-    for (size_t k = 0; k < loader->asked.len; k++) {
-      pccl_text_add(&text, "%s%s", k > 0 ? ", " : "", loader->asked.data[k].name);
-    }
-    polyccl_result result =
-        pccl_fail(POLYCCL_ERROR_INVALID, "%s: no parameter \"%.80s\" (%s%s)", name, loader->given[i].name,
-                  loader->asked.len > 0 ? "known: " : "the program has none", text.data != NULL ? text.data : "");
-    pccl_text_free(&text);
-    return result;
-  }
-  return POLYCCL_SUCCESS;
 }
 
 typedef struct source {
@@ -64,9 +27,9 @@ typedef struct source {
   size_t length;
 } source;
 
-static int run_source(lua_State *lua) {
+static int run_lua_text(lua_State *lua) {
   const source *from = lua_touserdata(lua, 1);
-  open_globals(lua);
+  pccl_open_globals(lua);
   if (!pccl_load_text(lua, from->name, from->text, from->length)) {
     return lua_error(lua);
   }
@@ -74,12 +37,12 @@ static int run_source(lua_State *lua) {
   return 0;
 }
 
-static polyccl_result run(pccl_loader *loader, const char *name, const char *text, size_t length) {
+static polyccl_result run_program(pccl_loader *loader, const char *name, const char *text, size_t length) {
   source from = {name, text, length};
-  lua_pushcfunction(loader->box.lua, run_source);
+  lua_pushcfunction(loader->box.lua, run_lua_text);
   lua_pushlightuserdata(loader->box.lua, &from);
   PCCL_TRY(pccl_sandbox_call(&loader->box, 1));
-  PCCL_TRY(check_unknown(loader, name));
+  PCCL_TRY(pccl_loader_check_asked(loader, name));
   if (loader->program == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the program declares no collective, such as allreduce { ranks = 4 }",
                      name);
@@ -97,21 +60,21 @@ static void set_names(pccl_loader *loader, const char *path) {
 }
 
 static polyccl_result run_text(pccl_loader *loader, const char *name, const char *text, size_t length) {
-  PCCL_TRY(check_params(loader));
+  PCCL_TRY(pccl_loader_check_given(loader));
   set_names(loader, name);
   pccl_skip_mark(&text, &length);
   pccl_kind kind = pccl_kind_of(text, length);
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PROGRAM));
   if (pccl_is_synth(kind)) {
     PCCL_TRY(pccl_synth_load(loader, name, kind, text, length));
-    return check_unknown(loader, name);
+    return pccl_loader_check_asked(loader, name);
   }
   if (length > PCCL_MAX_SOURCE) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many for a program (%d)", name, length,
                      PCCL_MAX_SOURCE);
   }
   PCCL_TRY(pccl_sandbox_open(&loader->box));
-  polyccl_result result = run(loader, name, text, length);
+  polyccl_result result = run_program(loader, name, text, length);
   pccl_sandbox_close(&loader->box);
   return result;
 }
@@ -122,7 +85,7 @@ static polyccl_result run_file(pccl_loader *loader, const char *path) {
   }
   char *text = NULL;
   size_t length = 0;
-  PCCL_TRY(pccl_read_file(path, MOST_SCHEDULE, &text, &length));
+  PCCL_TRY(pccl_read_file(path, MAX_SCHEDULE, &text, &length));
   char *real = realpath(path, NULL);
   loader->folder = real != NULL ? pccl_strdup(dirname(real)) : NULL;
   free(real);
@@ -132,20 +95,13 @@ static polyccl_result run_file(pccl_loader *loader, const char *path) {
 }
 
 static void close_loader(pccl_loader *loader) {
-  for (size_t i = 0; i < loader->asked.len; i++) {
-    pccl_param_entry *entry = &loader->asked.data[i];
-    free(entry->name);
-    free(entry->value);
-    free(entry->preset);
-    free(entry->help);
-  }
-  pccl_vec_free(&loader->asked);
+  pccl_loader_free_params(loader);
   polyccl_program_destroy(loader->program);
   free(loader->module);
   free(loader->folder);
 }
 
-static void give(pccl_loader *loader, polyccl_program **program) {
+static void hand_over_program(pccl_loader *loader, polyccl_program **program) {
   *program = loader->program;
   loader->program = NULL;
 }
@@ -160,7 +116,7 @@ polyccl_result pccl_program_load_for(const char *path, const polyccl_param *para
   pccl_loader loader = {.given = params, .given_count = count, .accept = accept};
   polyccl_result result = run_file(&loader, path);
   if (result == POLYCCL_SUCCESS) {
-    give(&loader, program);
+    hand_over_program(&loader, program);
   }
   close_loader(&loader);
   return result;
@@ -172,48 +128,10 @@ polyccl_result pccl_program_load_text(const char *name, const char *text, size_t
   loader.folder = pccl_strdup(folder);
   polyccl_result result = run_text(&loader, name, text, length);
   if (result == POLYCCL_SUCCESS) {
-    give(&loader, program);
+    hand_over_program(&loader, program);
   }
   close_loader(&loader);
   return result;
-}
-
-/* ---- the list of parameters ---- */
-
-static size_t bytes_of(const char *text) { return text != NULL ? strlen(text) + 1 : 0; }
-
-static const char *put(char **at, const char *text) {
-  if (text == NULL) {
-    return NULL;
-  }
-  char *start = *at;
-  size_t bytes = strlen(text) + 1;
-  memcpy(start, text, bytes);
-  *at += bytes;
-  return start;
-}
-
-static polyccl_result list_params(const pccl_loader *loader, polyccl_param_info **infos, size_t *count) {
-  size_t bytes = loader->asked.len * sizeof **infos;
-  for (size_t i = 0; i < loader->asked.len; i++) {
-    const pccl_param_entry *entry = &loader->asked.data[i];
-    bytes += bytes_of(entry->name) + bytes_of(entry->value) + bytes_of(entry->preset) + bytes_of(entry->help);
-  }
-  polyccl_param_info *list = malloc(bytes + 1);
-  if (list == NULL) {
-    return pccl_no_memory("a list of parameters");
-  }
-  char *at = (char *)(list + loader->asked.len);
-  for (size_t i = 0; i < loader->asked.len; i++) {
-    const pccl_param_entry *entry = &loader->asked.data[i];
-    list[i].name = put(&at, entry->name);
-    list[i].value = put(&at, entry->value);
-    list[i].preset = put(&at, entry->preset);
-    list[i].help = put(&at, entry->help);
-  }
-  *infos = list;
-  *count = loader->asked.len;
-  return POLYCCL_SUCCESS;
 }
 
 polyccl_result polyccl_program_params(const char *path, const polyccl_param *params, size_t count,
@@ -221,7 +139,7 @@ polyccl_result polyccl_program_params(const char *path, const polyccl_param *par
   pccl_loader loader = {.given = params, .given_count = count};
   polyccl_result result = run_file(&loader, path);
   if (result == POLYCCL_SUCCESS) {
-    result = list_params(&loader, infos, info_count);
+    result = pccl_loader_list_params(&loader, infos, info_count);
   }
   close_loader(&loader);
   return result;

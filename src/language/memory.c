@@ -1,5 +1,5 @@
-/* The sandbox's allocator. Every block has a header with the numbers of the object in it, so that objects have an order
- * and a name that do not depend on addresses. */
+/* The sandbox's allocator. Every block has a header with the numbers of the object in it, which give the objects an
+ * order and names that do not depend on addresses. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
@@ -7,10 +7,10 @@
 
 enum {
   BYTES_PER_INSTRUCTION = 64,       /* the price of memory */
-  STRING_BYTES_PER_INSTRUCTION = 8, /* text is written, hashed and compared */
+  STRING_BYTES_PER_INSTRUCTION = 8, /* text is also written, hashed and compared */
   MAX_STACK = 128000 * 16,          /* bytes; a slot has 16 */
-  CALM_STACK = 5000 * 16,           /* up to here one instruction cannot move much of the stack */
-  SLACK = 1 << 20                   /* for what Lua needs to take down a program that is over */
+  CALM_STACK = 5000 * 16,           /* up to this size, moving the stack takes little time */
+  SLACK = 1 << 20                   /* what Lua may need to end a program that was stopped */
 };
 
 typedef struct header {
@@ -19,10 +19,10 @@ typedef struct header {
 
 _Static_assert(sizeof(header) % _Alignof(max_align_t) == 0, "what follows a header is aligned");
 
-static void *refuse(pccl_sandbox *box, pccl_stop why, const void *block, size_t old_size, size_t new_size) {
+static void *refuse_block(pccl_sandbox *box, pccl_stop why, const void *block, size_t old_size, size_t new_size) {
   bool asked_again = box->refused.why == why && box->refused.block == block && box->refused.new_size == new_size;
   bool may_ask_again = why == PCCL_STOP_BYTES || why == PCCL_STOP_SYSTEM;
-  pccl_sandbox_note_place(box);
+  pccl_sandbox_record_place(box);
   if (may_ask_again && !asked_again) {
     box->refused = (pccl_refusal){why, block, old_size, new_size};
     uint64_t price = box->bytes / BYTES_PER_INSTRUCTION; /* Lua collects all garbage now */
@@ -34,8 +34,8 @@ static void *refuse(pccl_sandbox *box, pccl_stop why, const void *block, size_t 
   return NULL;
 }
 
-/* One instruction can move the whole stack (a chain of __call does it for each of its links), so the larger the stack,
- * the more often the hook looks. */
+/* One instruction can move the whole stack (each link of a chain of __call does), so the hook runs more often when the
+ * stack is larger. */
 static int interval_for(size_t stack) {
   enum { CALM_INTERVAL = 1000 };
   double share = stack > CALM_STACK ? (double)CALM_STACK / (double)stack : 1;
@@ -50,7 +50,7 @@ static bool is_stack(const pccl_sandbox *box, const void *block, size_t kind, si
   return doubles || (block != NULL && block == box->stack);
 }
 
-static pccl_stop price(pccl_sandbox *box, const void *block, size_t old_size, size_t new_size, size_t grown) {
+static pccl_stop price_block(pccl_sandbox *box, const void *block, size_t old_size, size_t new_size, size_t grown) {
   size_t max = box->stop == PCCL_STOP_NONE ? box->max_bytes : box->max_bytes + SLACK;
   bool string = block == NULL && old_size == LUA_TSTRING; /* for a new block, old_size is the kind of object */
   if (string && new_size > PCCL_MAX_STRING + 64) {
@@ -71,7 +71,7 @@ static pccl_stop price(pccl_sandbox *box, const void *block, size_t old_size, si
   return PCCL_STOP_NONE;
 }
 
-static void number(pccl_sandbox *box, header *made, size_t kind) {
+static void number_object(pccl_sandbox *box, header *made, size_t kind) {
   *made = (header){0};
   if (kind == LUA_TTABLE || kind == LUA_TFUNCTION || kind == LUA_TUSERDATA) {
     made->made = ++box->made;
@@ -113,7 +113,7 @@ void *pccl_sandbox_allocate(void *context, void *block, size_t old_size, size_t 
     return NULL;
   }
   if (new_size > SIZE_MAX - sizeof(header)) {
-    return refuse(box, PCCL_STOP_BYTES, block, old_size, new_size);
+    return refuse_block(box, PCCL_STOP_BYTES, block, old_size, new_size);
   }
   size_t size = new_size + sizeof(header);
   if (size > held) {
@@ -121,20 +121,20 @@ void *pccl_sandbox_allocate(void *context, void *block, size_t old_size, size_t 
     if (refused->why != PCCL_STOP_NONE && (refused->block != block || refused->new_size != new_size)) {
       pccl_sandbox_settle(box);
     }
-    pccl_stop why = price(box, block, old_size, new_size, size - held);
+    pccl_stop why = price_block(box, block, old_size, new_size, size - held);
     if (why != PCCL_STOP_NONE) {
-      return refuse(box, why, block, old_size, new_size);
+      return refuse_block(box, why, block, old_size, new_size);
     }
   }
   header *grown = realloc(old, size);
   if (grown == NULL) {
-    return size <= held ? block : refuse(box, PCCL_STOP_SYSTEM, block, old_size, new_size);
+    return size <= held ? block : refuse_block(box, PCCL_STOP_SYSTEM, block, old_size, new_size);
   }
   if (size > held) {
     box->refused = (pccl_refusal){0};
   }
   if (block == NULL) {
-    number(box, grown, old_size);
+    number_object(box, grown, old_size);
   }
   box->bytes += size - held;
   follow_stack(box, block, old_size, grown + 1, new_size);

@@ -1,11 +1,8 @@
-/* param(name, default, help): values from outside. The default's type says how the text is read. */
+/* param(name, default, help) returns a value from outside. The default's type says how the text is read. */
 #include <lauxlib.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/error.h"
 #include "language/arguments.h"
 #include "language/loader.h"
 
@@ -44,7 +41,7 @@ static void push_value(lua_State *lua, const char *name, const char *text) {
       }
       break;
     case LUA_TSTRING: lua_pushstring(lua, text); break;
-    default: /* none: a number where the text is one */
+    default: /* no default: a number if the text is one */
       if (!push_number(lua, text)) {
         lua_pushstring(lua, text);
       }
@@ -52,28 +49,20 @@ static void push_value(lua_State *lua, const char *name, const char *text) {
   }
 }
 
-static void note(lua_State *lua, pccl_loader *loader, const char *name, const char *value, const char *preset,
-                 const char *help) {
-  pccl_sandbox_charge(lua, loader->asked.len / 2);
-  for (size_t i = 0; i < loader->asked.len; i++) {
-    if (strcmp(loader->asked.data[i].name, name) == 0) {
-      return;
-    }
+static void record_param(lua_State *lua, pccl_loader *loader, const char *name, const char *value,
+                         const char *default_value, const char *help) {
+  bool is_new;
+  pccl_sandbox_charge(lua, loader->asked.len / 2); /* names are compared one by one */
+  polyccl_result result = pccl_loader_record_param(loader, name, value, default_value, help, &is_new);
+  if (result != POLYCCL_SUCCESS) {
+    pccl_sandbox_end(lua, result);
   }
-  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(preset), pccl_strdup(help)};
-  bool whole =
-      entry.name != NULL && entry.value != NULL && entry.help != NULL && (preset == NULL || entry.preset != NULL);
-  if (!whole || !pccl_vec_push(&loader->asked, entry)) {
-    free(entry.name);
-    free(entry.value);
-    free(entry.preset);
-    free(entry.help);
-    pccl_sandbox_end(lua, pccl_no_memory("a parameter"));
+  if (is_new) {
+    pccl_sandbox_account(lua, sizeof(pccl_param_entry) + strlen(name) + strlen(value) + strlen(help));
   }
-  pccl_sandbox_account(lua, sizeof entry + strlen(name) + strlen(value) + strlen(help));
 }
 
-static int param(lua_State *lua) {
+static int lua_param(lua_State *lua) {
   pccl_loader *loader = pccl_loader_of(lua);
   char described[80];
   if (lua_type(lua, 1) != LUA_TSTRING) {
@@ -91,26 +80,21 @@ static int param(lua_State *lua) {
   }
   lua_settop(lua, 3);
   const char *name = lua_tostring(lua, 1), *help = lua_isnil(lua, 3) ? "" : lua_tostring(lua, 3);
-  const char *value = NULL;
-  for (size_t i = 0; i < loader->given_count; i++) {
-    if (strcmp(loader->given[i].name, name) == 0) {
-      value = loader->given[i].value;
-    }
-  }
-  const char *preset = lua_isnil(lua, 2) ? NULL : luaL_tolstring(lua, 2, NULL);
+  const char *value = pccl_loader_given(loader, name);
+  const char *default_value = lua_isnil(lua, 2) ? NULL : luaL_tolstring(lua, 2, NULL);
   if (value != NULL) {
     push_value(lua, name, value);
-  } else if (preset != NULL) {
+  } else if (default_value != NULL) {
     lua_pushvalue(lua, 2);
   } else {
     return pccl_lua_fail(lua, "parameter %s has no default: give it a value (-p %s=...)", name, name);
   }
-  note(lua, loader, name, value != NULL ? value : preset, preset, help);
+  record_param(lua, loader, name, value != NULL ? value : default_value, default_value, help);
   return 1;
 }
 
 void pccl_open_params(lua_State *lua) {
   lua_pushboolean(lua, 1);
-  lua_pushcclosure(lua, param, 1);
+  lua_pushcclosure(lua, lua_param, 1);
   lua_setglobal(lua, "param");
 }

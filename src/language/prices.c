@@ -5,11 +5,11 @@
 
 #include "language/sandbox.h"
 
-static const char constant[] = "none: does the same work for all arguments";
+static const char constant[] = "none: a call does the same work for all arguments";
 static const char numbers[] = "length of texts / 8, which are read as numbers";
 static const char memory[] = "by the memory that the result takes";
 static const char walk[] = "see safe_order.c: number of keys x 16, and their texts";
-static const char itself[] = "charges itself (references.c, collectives.c, params.c, require.c)";
+static const char itself[] = "charges itself (references.c, pairs.c, buffers.c, collectives.c, params.c, require.c)";
 
 static const pccl_price prices[] = {
     {"assert", NULL, constant},
@@ -94,7 +94,7 @@ static const pccl_price prices[] = {
     {"utf8.len", pccl_safe_utf8_len, "number of bytes"},
     {"utf8.offset", pccl_safe_offset, "length / 16"},
 
-    /* What the front end adds. */
+    /* The functions that the front end adds. */
     {"allgather", NULL, itself},
     {"allreduce", NULL, itself},
     {"alltoall", NULL, itself},
@@ -147,7 +147,7 @@ int pccl_safe_numbers(lua_State *lua) {
   return pccl_price_original(lua);
 }
 
-static const pccl_price *find(const char *library, const char *name) {
+static const pccl_price *find_price(const char *library, const char *name) {
   size_t length = strlen(library);
   for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
     if (strncmp(prices[i].name, library, length) == 0 && strcmp(prices[i].name + length, name) == 0) {
@@ -157,9 +157,10 @@ static const pccl_price *find(const char *library, const char *name) {
   return NULL;
 }
 
-/* The function at the top of the stack becomes that of the list, or nil. Upvalue 1 is that of Lua's own, which math has
- * for its random numbers, upvalue 2 Lua's own. All are closures: objects with a number. */
-static void replace(lua_State *lua, const pccl_price *price) {
+/* Replaces the function at the top of the stack by the one of the list, or by nil. Upvalue 1 of the new function is
+ * that of Lua's own, which math needs for its random numbers; upvalue 2 is Lua's own function. All are closures,
+ * because those have a number. */
+static void replace_function(lua_State *lua, const pccl_price *price) {
   if (price == NULL) {
     lua_pop(lua, 1);
     lua_pushnil(lua);
@@ -175,15 +176,15 @@ static void replace(lua_State *lua, const pccl_price *price) {
 }
 
 /* All functions in the table at the top of the stack. */
-static void replace_all(lua_State *lua, const char *library) {
-  /* In a fixed order, since each gets a number; assigning to a key that is there may be done while walking. */
+static void replace_library(lua_State *lua, const char *library) {
+  /* The order is fixed, because each function gets a number. */
   for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
     size_t length = strlen(library);
     const char *name = prices[i].name + length;
     if (strncmp(prices[i].name, library, length) == 0 && strpbrk(name, ".:") == NULL) {
       lua_pushstring(lua, name);
       if (lua_rawget(lua, -2) == LUA_TFUNCTION) {
-        replace(lua, &prices[i]);
+        replace_function(lua, &prices[i]);
         lua_setfield(lua, -2, name);
       } else {
         lua_pop(lua, 1);
@@ -192,7 +193,7 @@ static void replace_all(lua_State *lua, const char *library) {
   }
   for (lua_pushnil(lua); lua_next(lua, -2);) {
     const char *name = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "";
-    bool stays = lua_type(lua, -1) != LUA_TFUNCTION || find(library, name) != NULL;
+    bool stays = lua_type(lua, -1) != LUA_TFUNCTION || find_price(library, name) != NULL;
     lua_pop(lua, 1);
     if (!stays) {
       lua_pushvalue(lua, -1);
@@ -208,15 +209,15 @@ void pccl_prices_install(lua_State *lua) {
     char prefix[16];
     lua_getglobal(lua, libraries[i]);
     strcat(strcpy(prefix, libraries[i]), ".");
-    replace_all(lua, prefix);
+    replace_library(lua, prefix);
     lua_pop(lua, 1);
   }
   lua_pushliteral(lua, "");
   lua_getmetatable(lua, -1);
-  replace_all(lua, "string metatable.");
+  replace_library(lua, "string metatable.");
   lua_pop(lua, 2);
   lua_pushglobaltable(lua);
-  replace_all(lua, "");
+  replace_library(lua, "");
   lua_pop(lua, 1);
   pccl_safe_globals(lua);
 }

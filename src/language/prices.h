@@ -1,8 +1,9 @@
-/* Every function that a program can reach, and what a call of it costs beside the instructions that the hook counts.
+/* Every function that a program can reach, and the price of a call, which comes on top of the instructions that the
+ * hook counts.
  *
- * pccl_prices_install() takes what is not listed out of the libraries, so a function that a newer Lua brings is absent
- * until it has a price here. Prices are at least the work that the call does, whatever its arguments are; lengths that
- * __len gives are read once and paid before the loop. */
+ * pccl_prices_install() removes every function that is not listed from the libraries, so a function of a newer Lua is
+ * absent until it has a price here. A price is no lower than the work that the call does, whatever its arguments are.
+ * A length that __len returns is read once and paid for before the loop. */
 #ifndef PCCL_LANGUAGE_PRICES_H
 #define PCCL_LANGUAGE_PRICES_H
 
@@ -13,25 +14,25 @@
 
 typedef struct pccl_price {
   const char *name;       /* "string.rep"; "chunk reference:copy"; "string metatable.__add" */
-  lua_CFunction function; /* that stands there instead of Lua's; NULL: Lua's own, or the front end's */
+  lua_CFunction function; /* replaces Lua's; NULL: Lua's own, or the front end's */
   const char *paid;       /* instructions, in words */
 } pccl_price;
 
 const pccl_price *pccl_prices(size_t *count);
 
-/* Once on a state with the libraries open: puts the functions of the list in place. */
+/* Installs the functions of the list. Called once, on a state with the libraries open. */
 void pccl_prices_install(lua_State *lua);
 
-/* In a function of the list: calls Lua's own of that name on the same arguments. */
+/* A function of the list calls this to run Lua's own function of that name on the same arguments. */
 int pccl_price_original(lua_State *lua);
 
-/* a * b and a + b, UINT64_MAX where they overflow. */
+/* a * b and a + b; UINT64_MAX if they overflow. */
 uint64_t pccl_price_times(uint64_t a, uint64_t b);
 uint64_t pccl_price_sum(uint64_t a, uint64_t b);
 /* The sum of the lengths of the strings among the arguments from `first` on. */
 uint64_t pccl_price_lengths(lua_State *lua, int first);
 
-/* As luaL_tolstring(), with numbers that do not change from run to run instead of addresses. */
+/* luaL_tolstring() with numbers instead of addresses, so that the text is the same in every run. */
 const char *pccl_safe_tolstring(lua_State *lua, int at, size_t *length);
 
 /* safe_base.c */

@@ -1,4 +1,4 @@
-/* require "a.b": the module built in under that name, else the file a/b.lua in the program's folder or below it. */
+/* require "a.b" returns the built-in module of that name, else runs the file a/b.lua in the program's folder. */
 #include <lauxlib.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,16 +14,17 @@
 #include "language/source.h"
 #include "topology/topology.h"
 
-enum { MOST_NAME = 200 };
+enum { MAX_NAME = 200 }; /* so that name and ".lua" fit into a path and into a message */
 
 /* Letters, digits, _ and - in parts separated by single dots. */
 static bool good_name(const char *name, size_t length) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  return length > 0 && length <= MOST_NAME && strspn(name, allowed) == length && name[0] != '.' &&
+  return length > 0 && length <= MAX_NAME && strspn(name, allowed) == length && name[0] != '.' &&
          name[length - 1] != '.' && strstr(name, "..") == NULL;
 }
 
-/* The real path of an ordinary file inside the folder, whatever links lead there; NULL: none. The caller frees it. */
+/* The real path of a regular file inside the folder, after following links; NULL: there is none. The caller frees it.
+ */
 static char *find_inside(const char *folder, const char *path, bool *outside) {
   char *real = realpath(path, NULL);
   size_t length = strlen(folder);
@@ -79,13 +80,13 @@ char *pccl_loader_topology(lua_State *lua, const char *text) {
 }
 
 /* Pushes the module's main function. */
-static void load_file(lua_State *lua, const char *name) {
+static void load_module_file(lua_State *lua, const char *name) {
   pccl_loader *loader = pccl_loader_of(lua);
   if (loader->folder == NULL) {
     pccl_lua_fail(lua, "require: there is no module \"%s\" (a program that is not a file finds built-in ones only)",
                   name);
   }
-  char path[PATH_MAX], file[MOST_NAME + 8];
+  char path[PATH_MAX], file[MAX_NAME + 8];
   snprintf(file, sizeof file, "%s.lua", name);
   for (char *at = file; *at != '\0' && at < file + strlen(name); at++) {
     *at = *at == '.' ? '/' : *at;
@@ -112,15 +113,16 @@ static void load_file(lua_State *lua, const char *name) {
 }
 
 /* Upvalue 1: the modules that are loaded, by name; false while one is being loaded. */
-static int require(lua_State *lua) {
+static int lua_require(lua_State *lua) {
   char described[80];
   size_t length = 0;
   const char *name = lua_type(lua, 1) == LUA_TSTRING ? lua_tolstring(lua, 1, &length) : "";
   if (!good_name(name, length)) {
-    return pccl_lua_fail(lua,
-                         "require: wants a module's name such as \"helpers\" or \"lib.ring\" (letters, digits, _ and "
-                         "-, with . between folders), not %s",
-                         pccl_lua_describe(lua, 1, described, sizeof described));
+    return pccl_lua_fail(
+        lua,
+        "require: the argument must be a module's name such as \"helpers\" or \"lib.ring\" (letters, digits, _ and "
+        "-, with . between folders), not %s",
+        pccl_lua_describe(lua, 1, described, sizeof described));
   }
   lua_settop(lua, 1);
   lua_pushvalue(lua, 1);
@@ -132,13 +134,13 @@ static int require(lua_State *lua) {
   size_t built_length = 0;
   const char *built = pccl_builtin_module(name, &built_length);
   if (built != NULL) {
-    char shown[MOST_NAME + 16];
+    char shown[MAX_NAME + 16];
     snprintf(shown, sizeof shown, "=%s", name);
     if (!pccl_load_text(lua, shown, built, built_length)) {
       return lua_error(lua);
     }
   } else {
-    load_file(lua, name);
+    load_module_file(lua, name);
   }
   lua_pushvalue(lua, 1);
   lua_pushlightuserdata(lua, lua);
@@ -157,6 +159,6 @@ static int require(lua_State *lua) {
 
 void pccl_open_require(lua_State *lua) {
   lua_newtable(lua);
-  lua_pushcclosure(lua, require, 1);
+  lua_pushcclosure(lua, lua_require, 1);
   lua_setglobal(lua, "require");
 }

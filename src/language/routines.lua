@@ -1,11 +1,11 @@
--- polyccl.routines: rings, trees and all-pairs exchanges over any ranks and any chunks, to build larger programs from.
+-- polyccl.routines: rings, trees and all-pairs exchanges over any ranks and any chunks, as parts of larger programs.
 --
 -- Each routine takes one table:
 --   ranks   the ranks that take part, in ring order; required
---   buffer  where the data lies (input)
+--   buffer  the buffer of the data (input)
 --   first   index of the first chunk (0)
 --   size    chunks in a piece (1)
---   stride  from one piece to the next (size)
+--   stride  chunks from the start of one piece to the start of the next (size)
 --   hints   {ch = ..., sendtb = ..., recvtb = ...} for every operation, or function(piece) that returns such a table
 -- Routines that scatter or gather work on as many pieces as there are ranks: piece k belongs to ranks[k + 1].
 -- Trees work on `pieces` pieces (1), from or to ranks[1].
@@ -16,10 +16,10 @@ local routines = {}
 
 local known = { ranks = true, buffer = true, first = true, size = true, stride = true, hints = true, pieces = true }
 
--- Checks the table once and fills in what is absent. `level`: of the author's call, as error() counts.
-local function read(name, given, level)
+-- Checks the table and fills in the defaults. `level` is that of the author's call, as error() counts.
+local function read_options(name, given, level)
   if type(given) ~= "table" then
-    error(name .. " wants a table such as { ranks = {0, 1} }, not " .. type(given), level)
+    error(name .. " needs a table such as { ranks = {0, 1} }, not " .. type(given), level)
   end
   for key in pairs(given) do
     if not known[key] then
@@ -57,13 +57,13 @@ local function read(name, given, level)
   end
   local hints = given.hints
   o.hints = type(hints) == "function" and hints or function() return hints end
-  -- The k-th rank of the ring, counted round from 0, and its piece k of the data.
+  -- The k-th rank of the ring, counted from 0 and modulo its length; and piece k of the data on a rank.
   function o.rank(k) return ranks[k % o.n + 1] end
   function o.piece(rank, k) return chunk(rank, o.buffer, o.first + k * o.stride, o.size) end
   return o
 end
 
--- The list first, first + step, ... of `count` ranks.
+-- Returns the list of `count` ranks first, first + step, ...
 function routines.ranks(first, count, step)
   local list = {}
   for i = 1, count do
@@ -135,7 +135,7 @@ end
 local function define(name, ...)
   local parts = { ... }
   routines[name] = function(given)
-    local o = read(name, given, 3)
+    local o = read_options(name, given, 3)
     for _, part in ipairs(parts) do
       part(o)
     end

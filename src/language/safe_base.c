@@ -1,5 +1,6 @@
-/* What of Lua's base library differs here: pcall cannot catch the end of a program, metatables have no finalisers and
- * tables are not weak, objects are named by numbers, print goes to stderr, undefined names are errors. */
+/* The functions of Lua's base library that differ here. pcall cannot catch the end of a program; metatables have no
+ * finalisers and make no weak tables; objects are named by numbers; print writes to standard error; undefined names are
+ * errors. */
 #include <lauxlib.h>
 #include <lualib.h>
 #include <math.h>
@@ -10,8 +11,9 @@
 
 /* ---- protected calls ---- */
 
-/* After a protected call at `first`: passes on what may not be caught, else leaves the results. */
-static int caught(lua_State *lua, int status, int first, int scopes) {
+/* Ends a protected call whose results begin at `first`: raises again what may not be caught, else returns the results.
+ */
+static int finish_protected_call(lua_State *lua, int status, int first, int scopes) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
   pccl_sandbox_pass_end(lua);
   if (status != LUA_OK) {
@@ -30,11 +32,11 @@ int pccl_safe_pcall(lua_State *lua) {
   luaL_checkany(lua, 1);
   pccl_sandbox_charge(lua, (uint64_t)lua_gettop(lua) / 8);
   int scopes = pccl_sandbox_of(lua)->scopes;
-  return caught(lua, lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0), 1, scopes);
+  return finish_protected_call(lua, lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0), 1, scopes);
 }
 
-/* Stands between Lua and the program's handler: a handler that runs on a stopped program could run for ever. */
-static int handle(lua_State *lua) {
+/* Calls the program's handler only while the program may run: after a stop, a handler could run for ever. */
+static int call_handler(lua_State *lua) {
   if (pccl_sandbox_of(lua)->stop == PCCL_STOP_NONE) {
     lua_pushvalue(lua, lua_upvalueindex(1));
     lua_insert(lua, 1);
@@ -48,12 +50,12 @@ int pccl_safe_xpcall(lua_State *lua) {
   pccl_sandbox_charge(lua, (uint64_t)lua_gettop(lua) / 8);
   int scopes = pccl_sandbox_of(lua)->scopes;
   lua_pushvalue(lua, 2);
-  lua_pushcclosure(lua, handle, 1);
+  lua_pushcclosure(lua, call_handler, 1);
   lua_replace(lua, 2);
   lua_pushvalue(lua, 1);
   lua_insert(lua, 3);
   /* stack: function, handler, function, arguments */
-  return caught(lua, lua_pcall(lua, lua_gettop(lua) - 3, LUA_MULTRET, 2), 3, scopes);
+  return finish_protected_call(lua, lua_pcall(lua, lua_gettop(lua) - 3, LUA_MULTRET, 2), 3, scopes);
 }
 
 /* ---- metatables ---- */
@@ -168,7 +170,7 @@ int pccl_safe_randomseed(lua_State *lua) {
   return 0;
 }
 
-static int undefined(lua_State *lua) {
+static int fail_undefined_name(lua_State *lua) {
   if (lua_type(lua, 2) != LUA_TSTRING) {
     return 0;
   }
@@ -179,7 +181,7 @@ void pccl_safe_globals(lua_State *lua) {
   lua_pushglobaltable(lua);
   lua_createtable(lua, 0, 1);
   lua_pushboolean(lua, 1);
-  lua_pushcclosure(lua, undefined, 1);
+  lua_pushcclosure(lua, fail_undefined_name, 1);
   lua_setfield(lua, -2, "__index");
   lua_setmetatable(lua, -2);
   lua_getglobal(lua, "math");

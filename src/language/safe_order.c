@@ -1,8 +1,9 @@
-/* next and pairs go through a table in an order of its keys: numbers by value, texts by their bytes, false, true, then
- * tables, functions and userdata as they were made. Nothing of it depends on addresses or on Lua's seed for hashes.
+/* next and pairs visit the keys of a table in a fixed order: numbers by value, texts by their bytes, false, true, then
+ * tables, functions and userdata in the order in which they were made. The order depends neither on addresses nor on
+ * Lua's seed for hashes.
  *
- * Both walk a list of the keys as they were when the walk began; keys that have gone meanwhile are left out, keys that
- * have come are not seen. next() has no place to keep its list, so a few of the last walks are remembered. */
+ * Both use a list of the keys that were there at the start. Keys that were removed meanwhile are left out, and new keys
+ * are not visited. next() has no place to keep its list, so the last few walks are remembered. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static sort_key key_of(lua_State *lua, int at) {
 }
 
 /* Pushes a list of the keys of the table at `table` and returns their number. `bytes`: of the texts among them. */
-static lua_Integer collect(lua_State *lua, int table, uint64_t *bytes, bool *ordered) {
+static lua_Integer collect_keys(lua_State *lua, int table, uint64_t *bytes, bool *ordered) {
   lua_newtable(lua);
   int list = lua_gettop(lua);
   lua_Integer count = 0;
@@ -88,7 +89,7 @@ static lua_Integer collect(lua_State *lua, int table, uint64_t *bytes, bool *ord
 static lua_Integer sorted_keys(lua_State *lua, int table) {
   uint64_t bytes = 0, price = 0;
   bool ordered = true;
-  lua_Integer count = collect(lua, table, &bytes, &ordered);
+  lua_Integer count = collect_keys(lua, table, &bytes, &ordered);
   if (ordered) {
     return count;
   }

@@ -1,5 +1,5 @@
-/* Functions on strings pay for the work of a call before they start it. Pattern matching backtracks; its price is a
- * bound on the searches that the pattern allows, and a pattern whose bound is too high is refused. */
+/* Functions on strings pay for the work of a call before they do it. Pattern matching backtracks, so its price is an
+ * upper bound of the searches that the pattern allows. A pattern with too high a bound is refused. */
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 
 enum {
   MAX_MATCHING = 400000000, /* work of the matcher in one call: about a second */
-  WORK_PER_INSTRUCTION = 16,
-  MAX_VALUES = 30000 /* that one call returns */
+  WORK_PER_INSTRUCTION = 16
 };
 
 /* ---- patterns ---- */
@@ -151,7 +150,7 @@ int pccl_safe_gsub(lua_State *lua) {
  * machine. */
 static void settle_argument(lua_State *lua, char kind, int at) {
   if (kind == 'p') {
-    luaL_error(lua, "string.format: %%p shows an address, which is another in every run");
+    luaL_error(lua, "string.format: %%p shows an address, which differs in every run");
   }
   bool number = lua_type(lua, at) == LUA_TNUMBER;
   bool is_nan = number && isnan(lua_tonumber(lua, at));
@@ -212,8 +211,8 @@ int pccl_safe_byte(lua_State *lua) {
     last = end < 0 ? 0 : (lua_Unsigned)end > length ? length : (size_t)end;
   }
   if (last > first) {
-    if (last - first > MAX_VALUES) {
-      return luaL_error(lua, "string.byte: too many values (at most %d)", MAX_VALUES);
+    if (last - first > PCCL_MAX_RESULTS) {
+      return luaL_error(lua, "string.byte returns too many values (at most %d)", PCCL_MAX_RESULTS);
     }
     pccl_sandbox_charge(lua, last - first);
   }

@@ -1,11 +1,11 @@
-/* The functions of the table library that loop in C, so that each pays for its loop before it starts: a length is asked
- * for once, and may be whatever __len says. They read and write through metamethods, as Lua's own do. */
+/* The functions of the table library that loop in C. Each pays for its loop before it starts. They ask for a length
+ * once, because __len may return anything, and they read and write through metamethods, as Lua's own functions do. */
 #include <lauxlib.h>
 
 #include "language/prices.h"
 #include "language/sandbox.h"
 
-enum { PER_VALUE = 2, MAX_UNPACKED = 30000 };
+enum { PER_VALUE = 2 };
 
 /* Refuses what is neither a table nor has the metamethods to be taken for one. */
 static void check_list(lua_State *lua, int at, bool reads, bool writes, bool has_length) {
@@ -139,8 +139,8 @@ int pccl_safe_unpack(lua_State *lua) {
   if (first > last) {
     return 0;
   }
-  if ((uint64_t)last - (uint64_t)first >= MAX_UNPACKED) {
-    return luaL_error(lua, "table.unpack: too many values (at most %d)", MAX_UNPACKED);
+  if ((uint64_t)last - (uint64_t)first >= PCCL_MAX_RESULTS) {
+    return luaL_error(lua, "table.unpack returns too many values (at most %d)", PCCL_MAX_RESULTS);
   }
   int count = (int)(last - first) + 1;
   pay_for_values(lua, (uint64_t)count);
@@ -175,7 +175,7 @@ static bool pop_before(lua_State *lua) {
 }
 
 /* Merges places [first, middle) and [middle, last) of the list at `from` into the one at `to`. */
-static void merge(lua_State *lua, int from, int to, lua_Integer first, lua_Integer middle, lua_Integer last) {
+static void merge_runs(lua_State *lua, int from, int to, lua_Integer first, lua_Integer middle, lua_Integer last) {
   lua_Integer left = first, right = middle;
   for (lua_Integer at = first; at < last; at++) {
     bool takes_right = left == middle;
@@ -218,7 +218,7 @@ int pccl_safe_sort(lua_State *lua) {
     for (lua_Integer first = 1; first <= length; first += 2 * run) {
       lua_Integer middle = first + run < length + 1 ? first + run : length + 1;
       lua_Integer last = middle + run < length + 1 ? middle + run : length + 1;
-      merge(lua, from, to, first, middle, last);
+      merge_runs(lua, from, to, first, middle, last);
     }
     int swap = from;
     from = to;

@@ -1,10 +1,8 @@
-/* Functions of utf8 pay for the bytes that they pass. */
+/* Functions of utf8 pay for the bytes that they go through. */
 #include <lauxlib.h>
 
 #include "language/prices.h"
 #include "language/sandbox.h"
-
-enum { MAX_VALUES = 30000 };
 
 /* Bytes between the places that the arguments at 2 and 3 name; `last`: that of an absent third. */
 static uint64_t bytes_between(lua_State *lua, lua_Integer length, lua_Integer last) {
@@ -27,8 +25,8 @@ int pccl_safe_codepoint(lua_State *lua) {
   size_t length = 0;
   luaL_checklstring(lua, 1, &length);
   uint64_t bytes = bytes_between(lua, (lua_Integer)length, 0);
-  if (bytes > MAX_VALUES && length > MAX_VALUES) {
-    return luaL_error(lua, "utf8.codepoint: too many values (at most %d)", MAX_VALUES);
+  if (bytes > PCCL_MAX_RESULTS && length > PCCL_MAX_RESULTS) {
+    return luaL_error(lua, "utf8.codepoint returns too many values (at most %d)", PCCL_MAX_RESULTS);
   }
   pccl_sandbox_charge(lua, bytes < length ? bytes : length);
   return pccl_price_original(lua);

@@ -12,9 +12,9 @@
 #include "language/prices.h"
 
 enum {
-  FIRST_INTERVAL = 1000,
-  NS_PER_INSTRUCTION = 100, /* ten times what an instruction takes */
-  LEAST_SECONDS = 10        /* of CPU time, however small the budget is */
+  FIRST_INTERVAL = 1000,    /* instructions; the cost of the hook does not show then */
+  NS_PER_INSTRUCTION = 100, /* about ten times what an instruction takes */
+  MIN_SECONDS = 10          /* of CPU time, however small the budget is */
 };
 
 pccl_sandbox *pccl_sandbox_of(lua_State *lua) { return *(pccl_sandbox **)lua_getextraspace(lua); }
@@ -36,7 +36,7 @@ polyccl_location pccl_sandbox_where(lua_State *lua) {
   return (polyccl_location){NULL, 0};
 }
 
-void pccl_sandbox_note_place(pccl_sandbox *box) {
+void pccl_sandbox_record_place(pccl_sandbox *box) {
   if (box->lua == NULL || box->stop != PCCL_STOP_NONE) { /* the first place counts */
     return;
   }
@@ -45,20 +45,20 @@ void pccl_sandbox_note_place(pccl_sandbox *box) {
   box->line = at.line;
 }
 
-static void count(lua_State *lua, lua_Debug *event);
+static void count_instructions(lua_State *lua, lua_Debug *event);
 
 void pccl_sandbox_set_interval(pccl_sandbox *box, int interval) {
   if (box->lua != NULL && box->interval != interval) {
-    box->spent += (uint64_t)box->interval; /* what ran since the last look is not counted otherwise */
+    box->spent += (uint64_t)box->interval; /* counts what ran since the last call of the hook */
     box->interval = interval;
-    lua_sethook(box->lua, count, LUA_MASKCOUNT, interval);
+    lua_sethook(box->lua, count_instructions, LUA_MASKCOUNT, interval);
   }
 }
 
 void pccl_sandbox_stop(pccl_sandbox *box, pccl_stop why) {
   if (box->stop == PCCL_STOP_NONE) {
     box->stop = why;
-    pccl_sandbox_set_interval(box, 1); /* handlers that Lua still calls end at their first instruction */
+    pccl_sandbox_set_interval(box, 1); /* so that handlers which Lua still calls end at their first instruction */
   }
 }
 
@@ -85,7 +85,7 @@ void pccl_sandbox_pass_end(lua_State *lua) {
 
 static _Noreturn void end_program(lua_State *lua, pccl_stop why) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
-  pccl_sandbox_note_place(box);
+  pccl_sandbox_record_place(box);
   pccl_sandbox_stop(box, why);
   raise_end(lua);
 }
@@ -97,14 +97,14 @@ void pccl_sandbox_string(lua_State *lua, size_t length) {
 }
 
 /* False: the budget is spent. */
-static bool spend(pccl_sandbox *box, uint64_t instructions) {
+static bool spend_instructions(pccl_sandbox *box, uint64_t instructions) {
   box->spent = instructions > UINT64_MAX - box->spent ? UINT64_MAX : box->spent + instructions;
   return box->spent <= box->budget;
 }
 
 void pccl_sandbox_charge(lua_State *lua, uint64_t instructions) {
   pccl_sandbox_pass_end(lua);
-  if (!spend(pccl_sandbox_of(lua), instructions)) {
+  if (!spend_instructions(pccl_sandbox_of(lua), instructions)) {
     end_program(lua, PCCL_STOP_INSTRUCTIONS);
   }
 }
@@ -112,7 +112,7 @@ void pccl_sandbox_charge(lua_State *lua, uint64_t instructions) {
 void pccl_sandbox_charge_parsing(lua_State *lua, uint64_t instructions, polyccl_location at) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
   pccl_sandbox_pass_end(lua);
-  if (!spend(box, instructions)) {
+  if (!spend_instructions(box, instructions)) {
     snprintf(box->file, sizeof box->file, "%s", at.file);
     box->line = at.line;
     pccl_sandbox_stop(box, PCCL_STOP_PARSING);
@@ -135,16 +135,16 @@ void pccl_sandbox_end(lua_State *lua, polyccl_result result) {
 
 void pccl_sandbox_check_time(lua_State *lua) {
   pccl_sandbox *box = pccl_sandbox_of(lua);
-  int64_t most = (int64_t)LEAST_SECONDS * 1000000000;
-  if (box->budget > (uint64_t)most / NS_PER_INSTRUCTION) {
-    most = box->budget > INT64_MAX / NS_PER_INSTRUCTION ? INT64_MAX : (int64_t)box->budget * NS_PER_INSTRUCTION;
+  int64_t max = (int64_t)MIN_SECONDS * 1000000000;
+  if (box->budget > (uint64_t)max / NS_PER_INSTRUCTION) {
+    max = box->budget > INT64_MAX / NS_PER_INSTRUCTION ? INT64_MAX : (int64_t)box->budget * NS_PER_INSTRUCTION;
   }
-  if (cpu_ns() - box->start_ns > most) {
+  if (cpu_ns() - box->start_ns > max) {
     end_program(lua, PCCL_STOP_TIME);
   }
 }
 
-static void count(lua_State *lua, lua_Debug *event) {
+static void count_instructions(lua_State *lua, lua_Debug *event) {
   (void)event;
   pccl_sandbox_charge(lua, (uint64_t)pccl_sandbox_of(lua)->interval);
   pccl_sandbox_check_time(lua);
@@ -201,7 +201,7 @@ void pccl_sandbox_close(pccl_sandbox *box) {
   }
 }
 
-static polyccl_result stopped(pccl_sandbox *box, pccl_stop why) {
+static polyccl_result report_stop(pccl_sandbox *box, pccl_stop why) {
   polyccl_location at = {box->file[0] != '\0' ? box->file : NULL, box->line};
   switch (why) {
     case PCCL_STOP_BYTES:
@@ -238,7 +238,7 @@ static size_t place_length(const char *message) {
   return digits > 0 && message[file + 1 + digits] == ':' ? file : 0;
 }
 
-/* Lua shortens long paths at the front; the author's own spelling is put back. */
+/* Lua shortens long paths at the front. This puts the author's own spelling back. */
 static void lengthen_path(lua_State *lua, const lua_Debug *frame) {
   const char *message = lua_tostring(lua, 1);
   size_t length = strlen(frame->short_src);
@@ -249,20 +249,20 @@ static void lengthen_path(lua_State *lua, const lua_Debug *frame) {
   }
 }
 
-/* Completes an error where it is raised: puts the author's line in front if it has none, and behind it the line of the
- * program if a helper raised it. */
-static int explain(lua_State *lua) {
+/* Completes an error where it is raised. Puts the author's line in front if the error has none, and behind it the line
+ * of the program if a helper raised it. */
+static int complete_error(lua_State *lua) {
   if (pccl_sandbox_of(lua)->stop != PCCL_STOP_NONE) {
     return 1;
   }
   if (lua_type(lua, 1) != LUA_TSTRING) {
-    lua_pushfstring(lua, "error with a value that is no text (%s)", luaL_typename(lua, 1));
+    lua_pushfstring(lua, "the error has a value that is not text (%s)", luaL_typename(lua, 1));
     lua_replace(lua, 1);
   }
-  enum { MOST_LEVELS = 100 }; /* lua_getstack() counts its way from the top */
+  enum { MAX_LEVELS = 100 }; /* lua_getstack() counts its way from the top */
   polyccl_location inner = {NULL, 0}, outer = {NULL, 0};
   lua_Debug frame;
-  for (int level = 0; level < MOST_LEVELS && lua_getstack(lua, level, &frame); level++) {
+  for (int level = 0; level < MAX_LEVELS && lua_getstack(lua, level, &frame); level++) {
     lua_getinfo(lua, "Sl", &frame);
     if (frame.currentline > 0 && frame.source[0] == '@') {
       outer = (polyccl_location){frame.source + 1, frame.currentline};
@@ -287,9 +287,9 @@ static int explain(lua_State *lua) {
   return 1;
 }
 
-static polyccl_result failed(pccl_sandbox *box) {
+static polyccl_result report_failure(pccl_sandbox *box) {
   if (box->stop != PCCL_STOP_NONE) {
-    return stopped(box, box->stop);
+    return report_stop(box, box->stop);
   }
   /* A message that came from the library is already the last error. */
   const char *message = lua_tostring(box->lua, -1), *last = polyccl_last_error();
@@ -297,13 +297,13 @@ static polyccl_result failed(pccl_sandbox *box) {
   if (message != NULL && length > 0 && strncmp(message, last, length) == 0) {
     return pccl_suffix(POLYCCL_ERROR_INVALID, "%s", message + length);
   }
-  return pccl_fail(POLYCCL_ERROR_INVALID, "%s", message != NULL ? message : "error without a message");
+  return pccl_fail(POLYCCL_ERROR_INVALID, "%s", message != NULL ? message : "the error has no message");
 }
 
 polyccl_result pccl_sandbox_call(pccl_sandbox *box, int arguments) {
   lua_State *lua = box->lua;
   int handler = lua_gettop(lua) - arguments;
-  lua_pushcfunction(lua, explain);
+  lua_pushcfunction(lua, complete_error);
   lua_insert(lua, handler);
   locale_t outer = uselocale(box->locale);
   int status = lua_pcall(lua, arguments, 0, handler);
@@ -313,7 +313,7 @@ polyccl_result pccl_sandbox_call(pccl_sandbox *box, int arguments) {
     lua_remove(lua, handler);
     return POLYCCL_SUCCESS;
   }
-  polyccl_result result = failed(box);
+  polyccl_result result = report_failure(box);
   lua_settop(lua, handler - 1);
   return result;
 }

@@ -1,7 +1,8 @@
-/* SCCL's algorithms (microsoft/sccl, msccl-tools' and TACCL's JSON): "steps" of "sends" [address, from, to, ...], with
- * "input_map" and "output_map", which say for each rank what addresses its buffers hold, in ascending order. A step's
- * sends start from what was there before the step. sccl_reduce.c makes the moves of collectives that add. */
-#include <jansson.h>
+/* Reads SCCL's algorithms (the JSON of microsoft/sccl, msccl-tools and TACCL): "steps" have "sends" [address, from, to,
+ * ...]; "input_map" and "output_map" say for each rank which addresses its buffers hold, in ascending order. The sends
+ * of a step start from the contents before the step. sccl_reduce.c makes the operations of collectives that reduce. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,9 +10,10 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "language/synth.h"
+#include "language/synth_json.h"
 
-/* What the collectives of SCCL's names have in their buffers: one block or one for each rank; on all ranks or on the
- * root alone. */
+/* What the buffers of SCCL's collectives hold: one block, or one for each rank (`many`); on all ranks, or on the root
+ * alone (`root`). */
 typedef struct shape {
   const char *name;
   polyccl_collective collective;
@@ -39,8 +41,8 @@ typedef struct address_map {
 
 typedef struct reader {
   pccl_synth *schedule;
-  const char *text, *end; /* not read yet, for line numbers */
-  int32_t line;
+  pccl_line_cursor cursor;
+  int32_t line; /* of the step being read; 0: none */
   const shape *shape;
   address_map input, output;
   pccl_map home; /* address -> rank << 32 | index in its input; where all ranks have it, of rank 0 */
@@ -48,23 +50,12 @@ typedef struct reader {
   size_t redundant;
 } reader;
 
-static polyccl_result no_memory(void) { return pccl_no_memory("an algorithm of SCCL"); }
-
-static polyccl_location here(const reader *r) { return (polyccl_location){r->schedule->file, r->line}; }
+static polyccl_location current_place(const reader *r) { return (polyccl_location){r->schedule->file, r->line}; }
 
 static uint64_t key_of(int32_t rank, int32_t address) { return (uint64_t)rank << 32 | (uint32_t)address; }
 
-/* Goes on to the line where `string` stands next. */
-static void seek_line(reader *r, const char *string) {
-  const char *found = memmem(r->text, (size_t)(r->end - r->text), string, strlen(string));
-  for (; found != NULL && r->text < found; r->text++) {
-    r->line += *r->text == '\n';
-  }
-  r->text += found != NULL ? strlen(string) : 0;
-}
-
 /* A whole number from 0 to max. */
-static bool natural(const json_t *value, int64_t max, int32_t *number) {
+static bool read_natural(const json_t *value, int64_t max, int32_t *number) {
   json_int_t given = json_is_integer(value) ? json_integer_value(value) : -1;
   if (given < 0 || given > max) {
     return false;
@@ -75,7 +66,7 @@ static bool natural(const json_t *value, int64_t max, int32_t *number) {
 
 /* ---- collective ---- */
 
-/* SCCL writes what it was made for behind the name: "Broadcast(n=4,root=1),chunks=2". */
+/* SCCL puts parameters behind the name: "Broadcast(n=4,root=1),chunks=2". */
 static const shape *find_shape(const char *name) {
   size_t length = name != NULL ? strcspn(name, "(,") : 0;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -94,16 +85,17 @@ static polyccl_result read_collective(reader *r, const json_t *root) {
   r->shape = find_shape(name);
   r->shape = r->shape != NULL ? r->shape : find_shape(runtime_name);
   if (r->shape == NULL) {
-    return pccl_fail(POLYCCL_ERROR_INVALID,
-                     "%s: collective \"%.80s\": known are Allgather, Allreduce, ReduceScatter, Alltoall, Broadcast, "
-                     "Reduce, Gather, Scatter",
-                     r->schedule->file, name != NULL ? name : "");
+    return pccl_fail(
+        POLYCCL_ERROR_INVALID,
+        "%s: unknown collective \"%.80s\" (known: Allgather, Allreduce, ReduceScatter, Alltoall, Broadcast, "
+        "Reduce, Gather, Scatter)",
+        r->schedule->file, name != NULL ? name : "");
   }
   r->schedule->collective = r->shape->collective;
   int32_t ranks =
       json_is_array(links) && json_array_size(links) <= POLYCCL_MAX_RANKS ? (int32_t)json_array_size(links) : 0;
   const json_t *nodes = json_object_get(collective, "nodes");
-  if ((nodes != NULL && !natural(nodes, POLYCCL_MAX_RANKS, &ranks)) || ranks < 1) {
+  if ((nodes != NULL && !read_natural(nodes, POLYCCL_MAX_RANKS, &ranks)) || ranks < 1) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the collective's \"nodes\" must be a number from 1 to %d",
                      r->schedule->file, POLYCCL_MAX_RANKS);
   }
@@ -138,12 +130,12 @@ static polyccl_result read_addresses(reader *r, address_map *map, int32_t rank, 
   json_t *value;
   json_array_foreach(list, i, value) {
     int32_t address;
-    if (!natural(value, INT32_MAX - 1, &address)) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "%s of rank %d: an address is a number from 0 to %d",
+    if (!read_natural(value, INT32_MAX - 1, &address)) {
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "%s of rank %d: an address is a number from 0 to %d",
                           map->name, rank, INT32_MAX - 1);
     }
     if (!pccl_vec_push(&map->list, (int64_t)key_of(rank, address))) {
-      return no_memory();
+      return pccl_no_memory("an algorithm of SCCL");
     }
   }
   return POLYCCL_SUCCESS;
@@ -154,14 +146,14 @@ static polyccl_result index_map(reader *r, address_map *map) {
   int32_t ranks = r->schedule->ranks, rank = 0;
   map->first = pccl_zeroed((size_t)ranks + 1, sizeof *map->first);
   if (map->first == NULL) {
-    return no_memory();
+    return pccl_no_memory("an algorithm of SCCL");
   }
   if (map->list.len > 0) {
     qsort(map->list.data, map->list.len, sizeof *map->list.data, by_value);
   }
   for (size_t i = 0; i < map->list.len; i++) {
     if (i > 0 && map->list.data[i] == map->list.data[i - 1]) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "%s of rank %d has address %d twice", map->name,
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "%s of rank %d has address %d twice", map->name,
                           (int)(map->list.data[i] >> 32), address_at(map, i));
     }
     while (rank < map->list.data[i] >> 32) {
@@ -179,14 +171,14 @@ static polyccl_result read_map(reader *r, const json_t *root, const char *name, 
   const char *key;
   map->name = name;
   if (!json_is_object(object)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no \"%s\", which says what is in a rank's buffer", r->schedule->file,
-                     name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: \"%s\" is missing; it says what is in a rank's buffer",
+                     r->schedule->file, name);
   }
   json_object_foreach(object, key, list) {
     int32_t rank;
     if (!parse_rank(key, r->schedule->ranks, &rank) || !json_is_array(list)) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "%s: \"%.80s\" must be a rank (0 to %d) with a list", name,
-                          key, r->schedule->ranks - 1);
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "%s: \"%.80s\" must be a rank (0 to %d) with a list",
+                          name, key, r->schedule->ranks - 1);
     }
     PCCL_TRY(read_addresses(r, map, rank, list));
   }
@@ -202,8 +194,8 @@ static polyccl_result check_counts(const reader *r, const address_map *map, bool
   for (int32_t rank = 0; rank < r->schedule->ranks; rank++) {
     size_t expected = !root_only || rank == r->schedule->root ? wanted : 0;
     if (count_of(map, rank) != expected) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r),
-                          "%s has %zu addresses on rank %d; %s on %d ranks with %d chunks a block has %zu there",
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r),
+                          "%s has %zu addresses on rank %d; %s on %d ranks with %d chunks a block needs %zu there",
                           map->name, count_of(map, rank), rank, r->shape->name, r->schedule->ranks, r->schedule->chunks,
                           expected);
     }
@@ -218,7 +210,7 @@ static polyccl_result set_shape(reader *r) {
   s->root = wanted->root_in ? first_rank(&r->input) : wanted->root_out ? first_rank(&r->output) : 0;
   size_t blocks = wanted->many_in ? ranks : 1, inputs = count_of(&r->input, s->root);
   if (inputs == 0 || inputs % blocks != 0 || inputs > POLYCCL_MAX_CHUNKS) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r),
                         "input_map has %zu addresses on rank %d, %s on %d ranks needs a multiple of %zu, at most %d",
                         inputs, s->root, wanted->name, s->ranks, blocks, POLYCCL_MAX_CHUNKS);
   }
@@ -236,13 +228,14 @@ static polyccl_result find_homes(reader *r) {
       bool is_new;
       uint64_t *home = pccl_map_put(&r->home, (uint32_t)address, key_of(rank, index), &is_new);
       if (home == NULL || pccl_map_put(&r->held, key_of(rank, address), 0, NULL) == NULL) {
-        return no_memory();
+        return pccl_no_memory("an algorithm of SCCL");
       }
       if (reduces ? is_new != (rank == 0) || (int32_t)*home != index : !is_new) {
-        return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r),
-                            reduces ? "address %d of rank %d: in %s all ranks have the same addresses"
-                                    : "address %d is in the input of rank %d and of another: in %s each is on one rank",
-                            address, rank, r->shape->name);
+        return pccl_fail_at(
+            POLYCCL_ERROR_INVALID, current_place(r),
+            reduces ? "address %d of rank %d: all ranks must have the same addresses in %s"
+                    : "address %d is in the input of rank %d and of another rank, but %s has each address on one rank",
+            address, rank, r->shape->name);
       }
     }
   }
@@ -270,13 +263,13 @@ static polyccl_result check_outputs(const reader *r) {
       int32_t address = address_at(&r->output, i), place = (int32_t)(i - r->output.first[rank]);
       const uint64_t *home = pccl_map_get(&r->home, (uint32_t)address);
       if (home == NULL) {
-        return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "address %d of rank %d's output is in no input", address,
-                            rank);
+        return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "address %d of rank %d's output is in no input",
+                            address, rank);
       }
       int32_t source = (int32_t)(*home >> 32), index = (int32_t)*home;
       if (place_in_output(r, rank, source, index) != place) {
         return pccl_fail_at(
-            POLYCCL_ERROR_INVALID, here(r),
+            POLYCCL_ERROR_INVALID, current_place(r),
             "address %d is chunk %d of rank %d's input, so in %s it is not chunk %d of rank %d's output", address,
             index, source, r->shape->name, place, rank);
       }
@@ -288,11 +281,11 @@ static polyccl_result check_outputs(const reader *r) {
 /* ---- steps ---- */
 
 static polyccl_result wrong_send(const reader *r, size_t step, size_t send, const char *what) {
-  return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "step %zu, send %zu: %s", step + 1, send + 1, what);
+  return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "step %zu, send %zu: %s", step + 1, send + 1, what);
 }
 
-/* Adds one send of step `step`; what the receiver has already is left out, for one that came twice would count twice
- * in the collective that runs the same way backwards. */
+/* Adds one send of step `step`. Leaves out a send of what the receiver already has, which would count twice in the
+ * collective that runs backwards. */
 static polyccl_result add_send(reader *r, size_t step, size_t send, int32_t address, int32_t src, int32_t dst) {
   const uint64_t *home = pccl_map_get(&r->home, (uint32_t)address);
   const uint64_t *since = pccl_map_get(&r->held, key_of(src, address));
@@ -303,7 +296,7 @@ static polyccl_result add_send(reader *r, size_t step, size_t send, int32_t addr
   }
   bool is_new;
   if (pccl_map_put(&r->held, key_of(dst, address), step + 1, &is_new) == NULL) {
-    return no_memory();
+    return pccl_no_memory("an algorithm of SCCL");
   }
   if (!is_new && !pccl_synth_reduces(r->shape->collective)) {
     r->redundant++;
@@ -317,19 +310,20 @@ static polyccl_result add_send(reader *r, size_t step, size_t send, int32_t addr
                   .dst = dst,
                   .order = (int32_t)step,
                   .line = r->line};
-  return pccl_vec_push(&r->schedule->hop, hop) ? POLYCCL_SUCCESS : no_memory();
+  return pccl_vec_push(&r->schedule->hop, hop) ? POLYCCL_SUCCESS : pccl_no_memory("an algorithm of SCCL");
 }
 
 static polyccl_result read_send(reader *r, size_t step, size_t send, const json_t *value) {
   int32_t address, src, dst, last = r->schedule->ranks - 1;
-  if (json_array_size(value) < 3 || !natural(json_array_get(value, 0), INT32_MAX - 1, &address) ||
-      !natural(json_array_get(value, 1), INT32_MAX - 1, &src) ||
-      !natural(json_array_get(value, 2), INT32_MAX - 1, &dst)) {
+  if (json_array_size(value) < 3 || !read_natural(json_array_get(value, 0), INT32_MAX - 1, &address) ||
+      !read_natural(json_array_get(value, 1), INT32_MAX - 1, &src) ||
+      !read_natural(json_array_get(value, 2), INT32_MAX - 1, &dst)) {
     return wrong_send(r, step, send, "expected [address, from, to]");
   }
   if (src > last || dst > last || src == dst) {
     char what[96];
-    snprintf(what, sizeof what, "from rank %d to rank %d: two of the ranks 0 to %d are needed", src, dst, last);
+    snprintf(what, sizeof what, "a send from rank %d to rank %d needs two different ranks from 0 to %d", src, dst,
+             last);
     return wrong_send(r, step, send, what);
   }
   return add_send(r, step, send, address, src, dst);
@@ -340,13 +334,14 @@ static polyccl_result read_steps(reader *r, const json_t *root) {
   size_t i, k;
   json_t *step, *send;
   if (!json_is_array(steps)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no list of \"steps\"", r->schedule->file);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the list \"steps\" is missing", r->schedule->file);
   }
   json_array_foreach(steps, i, step) {
     const json_t *sends = json_object_get(step, "sends");
-    seek_line(r, "\"sends\"");
+    pccl_line_of(&r->cursor, "\"sends\"");
+    r->line = r->cursor.line;
     if (!json_is_array(sends)) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, here(r), "step %zu has no list of \"sends\"", i + 1);
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, current_place(r), "step %zu has no list of \"sends\"", i + 1);
     }
     json_array_foreach(sends, k, send) { PCCL_TRY(read_send(r, i, k, send)); }
   }
@@ -367,14 +362,11 @@ static polyccl_result read_root(reader *r, const json_t *root) {
   return read_steps(r, root);
 }
 
-polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule) {
-  json_error_t error;
-  reader r = {.schedule = schedule, .text = text, .end = text + length};
-  json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-  if (root == NULL) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, (polyccl_location){schedule->file, error.line},
-                        "not well-formed JSON: %s", error.text);
-  }
+polyccl_result pccl_sccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule) {
+  (void)loader; /* no parameters */
+  reader r = {.schedule = schedule, .cursor = {text, text + length, 1}};
+  json_t *root;
+  PCCL_TRY(pccl_synth_parse_json(schedule->file, text, length, &root));
   polyccl_result result = read_root(&r, root);
   json_decref(root);
   pccl_vec_free(&r.input.list);

@@ -1,7 +1,7 @@
-/* The moves of an SCCL algorithm that adds. In SCCL's model a rank's address holds a set of contributions, and a send
- * unites the sender's with the receiver's. Here that is a copy where the sender has all that the receiver has, a
- * reduction where they have nothing in common, nothing where the receiver lacks nothing; else a contribution would
- * count twice. */
+/* The operations of an SCCL algorithm that reduces. In SCCL's model an address of a rank holds a set of contributions,
+ * and a send unites the sender's set with the receiver's. Here this is a copy if the sender has all that the receiver
+ * has, a reduction if the sets have nothing in common, and nothing if the receiver has all that the sender has. In any
+ * other case a contribution would count twice, which is an error. */
 #include "base/error.h"
 #include "base/map.h"
 #include "language/synth.h"
@@ -18,20 +18,16 @@ typedef struct builder {
   polyccl_program *program;
   polyccl_leaf *sent, *there; /* [ranks]: contributions */
   pccl_map sources;           /* rank, chunk -> the hop, counted from 1, that sends it last */
-  PCCL_VEC(staged) waiting;   /* arrived in scratch, for what is in its place is sent in the same step */
+  PCCL_VEC(staged) waiting;   /* arrived in scratch, because the contents of their place are sent in the same step */
   int stage;                  /* that scratch */
 } builder;
 
-static polyccl_location place_of(const builder *b, const pccl_hop *hop) {
-  return (polyccl_location){b->schedule->file, hop->line};
-}
-
 static polyccl_result ref_at(builder *b, const pccl_hop *hop, int32_t rank, polyccl_ref *ref) {
-  return polyccl_program_chunk(b->program, rank, POLYCCL_INPUT, hop->chunk, 1, place_of(b, hop), ref);
+  return polyccl_program_chunk(b->program, rank, POLYCCL_INPUT, hop->chunk, 1, pccl_hop_place(b->schedule, hop), ref);
 }
 
 /* How many of the two sorted lists are in both; `first`: one of them. */
-static size_t common(const polyccl_leaf *a, size_t as, const polyccl_leaf *b, size_t bs, int32_t *first) {
+static size_t count_common(const polyccl_leaf *a, size_t as, const polyccl_leaf *b, size_t bs, int32_t *first) {
   size_t both = 0;
   for (size_t i = 0, k = 0; i < as && k < bs;) {
     if (a[i].rank == b[k].rank) {
@@ -50,16 +46,16 @@ static size_t common(const polyccl_leaf *a, size_t as, const polyccl_leaf *b, si
 
 typedef enum union_kind { UNION_NOTHING, UNION_COPY, UNION_REDUCE } union_kind;
 
-/* What makes the receiver's place the union of both. */
+/* Chooses the operation that makes the receiver's place the union of both. */
 static polyccl_result choose_union(builder *b, const pccl_hop *hop, const polyccl_ref *operand, const polyccl_ref *own,
                                    union_kind *kind) {
   size_t ranks = (size_t)b->schedule->ranks, sent, there;
   int32_t twice = -1;
-  PCCL_TRY(polyccl_program_origins(b->program, operand, 0, place_of(b, hop), b->sent, ranks, &sent));
-  PCCL_TRY(polyccl_program_origins(b->program, own, 0, place_of(b, hop), b->there, ranks, &there));
-  size_t both = common(b->sent, sent, b->there, there, &twice);
+  PCCL_TRY(polyccl_program_origins(b->program, operand, 0, pccl_hop_place(b->schedule, hop), b->sent, ranks, &sent));
+  PCCL_TRY(polyccl_program_origins(b->program, own, 0, pccl_hop_place(b->schedule, hop), b->there, ranks, &there));
+  size_t both = count_common(b->sent, sent, b->there, there, &twice);
   if (both > 0 && both < sent && both < there) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, place_of(b, hop),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_hop_place(b->schedule, hop),
                         "step %d: chunk %d from rank %d to rank %d: both have the contribution of rank %d, which would "
                         "count twice",
                         hop->order + 1, hop->chunk, hop->src, hop->dst, twice);
@@ -76,9 +72,10 @@ static polyccl_result apply_union(builder *b, const pccl_hop *hop, const polyccl
   switch (kind) {
     case UNION_COPY:
       return polyccl_program_copy(b->program, operand, hop->dst, POLYCCL_INPUT, hop->chunk, POLYCCL_NO_HINTS,
-                                  place_of(b, hop), &made);
+                                  pccl_hop_place(b->schedule, hop), &made);
     case UNION_REDUCE:
-      return polyccl_program_reduce(b->program, &own, operand, POLYCCL_NO_HINTS, place_of(b, hop), &made);
+      return polyccl_program_reduce(b->program, &own, operand, POLYCCL_NO_HINTS, pccl_hop_place(b->schedule, hop),
+                                    &made);
     default: return POLYCCL_SUCCESS;
   }
 }
@@ -100,8 +97,8 @@ static polyccl_result add_hop(builder *b, const pccl_hop *hop, size_t first) {
     return POLYCCL_SUCCESS;
   }
   staged arrival = {.hop = hop};
-  PCCL_TRY(polyccl_program_copy(b->program, &operand, hop->dst, b->stage, -1, POLYCCL_NO_HINTS, place_of(b, hop),
-                                &arrival.ref));
+  PCCL_TRY(polyccl_program_copy(b->program, &operand, hop->dst, b->stage, -1, POLYCCL_NO_HINTS,
+                                pccl_hop_place(b->schedule, hop), &arrival.ref));
   return pccl_vec_push(&b->waiting, arrival) ? POLYCCL_SUCCESS : pccl_no_memory("a program");
 }
 

@@ -11,10 +11,10 @@
 
 enum {
   PER_BYTE = 4,
-  PER_VARIABLE_LIST = 28, /* a name is looked for in up to 200 variables and 255 upvalues of a function */
+  PER_VARIABLE_LIST = 28, /* the parser looks a name up in up to 200 variables and 255 upvalues of each function */
   STEPS_PER_INSTRUCTION = 4,
-  MAX_FUNCTIONS = 256, /* in one another; Lua takes fewer */
-  LONG_NUMBER = 6,     /* characters; shorter ones are few, or stand in instructions */
+  MAX_FUNCTIONS = 256, /* nested; Lua allows fewer */
+  LONG_NUMBER = 6,     /* characters; there are few shorter ones, or they stand in the instruction itself */
   CHARGE_EVERY = 4096  /* bytes */
 };
 
@@ -23,7 +23,7 @@ typedef struct pricing {
   const char *at, *end;
   polyccl_location place;
   uint64_t price;                           /* not yet charged */
-  uint64_t jumps, branches, marks, numbers; /* so far: and/or; else; goto, break and labels; long numbers */
+  uint64_t jumps, branches, marks, numbers; /* counts so far: and, or; else; goto, break, labels; long numbers */
   char before;                              /* last character that is no space */
   int blocks, functions;                    /* that are open here */
   bool is_function[MAX_FUNCTIONS];          /* of the open blocks */
@@ -43,29 +43,29 @@ static void close_block(pricing *p) {
   }
 }
 
-static bool is(const char *word, size_t length, const char *wanted) {
+static bool word_is(const char *word, size_t length, const char *wanted) {
   return strlen(wanted) == length && memcmp(word, wanted, length) == 0;
 }
 
 static void price_word(pricing *p, const char *word, size_t length) {
-  if (is(word, length, "and") || is(word, length, "or")) {
+  if (word_is(word, length, "and") || word_is(word, length, "or")) {
     p->price += ++p->jumps / STEPS_PER_INSTRUCTION;
-  } else if (is(word, length, "else") || is(word, length, "elseif")) {
+  } else if (word_is(word, length, "else") || word_is(word, length, "elseif")) {
     p->price += ++p->branches / STEPS_PER_INSTRUCTION;
-  } else if (is(word, length, "goto") || is(word, length, "break")) {
+  } else if (word_is(word, length, "goto") || word_is(word, length, "break")) {
     p->price += ++p->marks;
-  } else if (is(word, length, "function")) {
+  } else if (word_is(word, length, "function")) {
     open_block(p, true);
-  } else if (is(word, length, "do") || is(word, length, "if") || is(word, length, "repeat")) {
+  } else if (word_is(word, length, "do") || word_is(word, length, "if") || word_is(word, length, "repeat")) {
     open_block(p, false);
-  } else if (is(word, length, "end") || is(word, length, "until")) {
+  } else if (word_is(word, length, "end") || word_is(word, length, "until")) {
     close_block(p);
   } else if (p->before != '.' && p->before != ':') {
     p->price += PER_VARIABLE_LIST * (uint64_t)(p->functions + 1);
   }
 }
 
-/* Past "[==[ ... ]==]" if that stands at `at`; else returns false. */
+/* Skips a long text or comment, "[==[ ... ]==]". Returns false if none begins here. */
 static bool skip_long_text(pricing *p) {
   const char *at = p->at + 1;
   size_t level = 0;
@@ -194,9 +194,9 @@ static const char *read_piece(lua_State *lua, void *context, size_t *size) {
   const char *piece = from->at;
   from->line += from->begun && piece[-1] == '\n';
   from->begun = true;
-  size_t rest = (size_t)(from->end - piece), most = rest < MAX_PIECE ? rest : MAX_PIECE;
-  const char *newline = memchr(piece, '\n', most);
-  *size = newline != NULL ? (size_t)(newline - piece) + 1 : most;
+  size_t rest = (size_t)(from->end - piece), max = rest < MAX_PIECE ? rest : MAX_PIECE;
+  const char *newline = memchr(piece, '\n', max);
+  *size = newline != NULL ? (size_t)(newline - piece) + 1 : max;
   from->at = piece + *size;
   return piece;
 }

@@ -11,43 +11,24 @@ void pccl_synth_free(pccl_synth *schedule) { pccl_vec_free(&schedule->hop); }
 
 /* ---- parameters ---- */
 
-static polyccl_result list_param(pccl_loader *loader, const char *name, const char *value, const char *preset,
-                                 const char *help) {
-  pccl_param_entry entry = {pccl_strdup(name), pccl_strdup(value), pccl_strdup(preset), pccl_strdup(help)};
-  bool whole = entry.name != NULL && entry.value != NULL && entry.preset != NULL && entry.help != NULL;
-  if (!whole || !pccl_vec_push(&loader->asked, entry)) {
-    free(entry.name);
-    free(entry.value);
-    free(entry.preset);
-    free(entry.help);
-    return pccl_no_memory("a parameter");
-  }
-  return POLYCCL_SUCCESS;
-}
-
-polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *default_value, const char *help,
                                 const char **value) {
-  const char *found = preset;
-  for (size_t i = 0; i < loader->given_count; i++) {
-    if (strcmp(loader->given[i].name, name) == 0) {
-      found = loader->given[i].value;
-    }
-  }
-  PCCL_TRY(list_param(loader, name, found, preset, help));
-  *value = found;
-  return POLYCCL_SUCCESS;
+  const char *given = pccl_loader_given(loader, name);
+  bool is_new;
+  *value = given != NULL ? given : default_value;
+  return pccl_loader_record_param(loader, name, *value, default_value, help, &is_new);
 }
 
-polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int default_value, int min, int max,
                                     const char *help, int *value) {
   char text[16];
   const char *given;
   uint64_t number;
-  snprintf(text, sizeof text, "%d", preset);
+  snprintf(text, sizeof text, "%d", default_value);
   PCCL_TRY(pccl_synth_param(loader, name, text, help, &given));
-  if (!pccl_parse_number(given, &number) || number < (uint64_t)least || number > (uint64_t)most) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s must be a number from %d to %d, not \"%.80s\"", name, least,
-                     most, given);
+  if (!pccl_parse_number(given, &number) || number < (uint64_t)min || number > (uint64_t)max) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "parameter %s must be a number from %d to %d, not \"%.80s\"", name, min,
+                     max, given);
   }
   *value = (int)number;
   return POLYCCL_SUCCESS;
@@ -67,23 +48,19 @@ typedef struct builder {
   int relay;        /* the scratch buffer */
 } builder;
 
-static polyccl_location place_of(const builder *b, const pccl_hop *hop) {
-  return (polyccl_location){b->schedule->file, hop->line};
-}
-
 static uint64_t relay_key(const builder *b, const pccl_hop *hop, int32_t rank) {
   uint64_t chunk =
       (uint64_t)hop->root * (uint64_t)b->schedule->ranks * (uint64_t)b->schedule->chunks + (uint64_t)hop->chunk;
   return chunk * (uint64_t)b->schedule->ranks + (uint64_t)rank;
 }
 
-static polyccl_result has_nothing(const builder *b, const pccl_hop *hop, int32_t rank) {
-  return pccl_fail_at(POLYCCL_ERROR_INVALID, place_of(b, hop),
-                      "rank %d does not hold chunk %d of rank %d yet, it cannot send it to rank %d", rank, hop->chunk,
-                      hop->root, hop->dst);
+static polyccl_result fail_chunk_missing(const builder *b, const pccl_hop *hop, int32_t rank) {
+  return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_hop_place(b->schedule, hop),
+                      "rank %d does not hold chunk %d of rank %d yet, so it cannot send it to rank %d", rank,
+                      hop->chunk, hop->root, hop->dst);
 }
 
-/* Where a chunk of AllToAll, gather or scatter is meant for: a rank, and its place in that rank's output. */
+/* Finds the rank that wants a chunk of AllToAll, gather or scatter, and the place in its output. */
 static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank, int32_t *index) {
   switch (s->collective) {
     case POLYCCL_GATHER:
@@ -101,32 +78,34 @@ static void destination(const pccl_synth *s, const pccl_hop *hop, int32_t *rank,
   }
 }
 
-/* One hop of AllToAll, gather or scatter: chunks wait in scratch on their way. */
+/* Adds one hop of AllToAll, gather or scatter. Chunks that are not at their destination yet wait in scratch. */
 static polyccl_result add_exchange(builder *b, const pccl_hop *hop) {
   polyccl_ref ref;
   int buffer = POLYCCL_INPUT, index = hop->chunk;
   if (hop->src != hop->root) {
     uint64_t *at = pccl_map_get(&b->relayed, relay_key(b, hop, hop->src));
     if (at == NULL) {
-      return has_nothing(b, hop, hop->src);
+      return fail_chunk_missing(b, hop, hop->src);
     }
     buffer = b->relay;
     index = (int)*at;
   }
-  PCCL_TRY(polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, place_of(b, hop), &ref));
+  PCCL_TRY(
+      polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, pccl_hop_place(b->schedule, hop), &ref));
   int32_t end, to;
   destination(b->schedule, hop, &end, &to);
   if (end == hop->dst) {
-    return polyccl_program_copy(b->program, &ref, hop->dst, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS, place_of(b, hop),
-                                &ref);
+    return polyccl_program_copy(b->program, &ref, hop->dst, POLYCCL_OUTPUT, to, POLYCCL_NO_HINTS,
+                                pccl_hop_place(b->schedule, hop), &ref);
   }
-  PCCL_TRY(polyccl_program_copy(b->program, &ref, hop->dst, b->relay, -1, POLYCCL_NO_HINTS, place_of(b, hop), &ref));
+  PCCL_TRY(polyccl_program_copy(b->program, &ref, hop->dst, b->relay, -1, POLYCCL_NO_HINTS,
+                                pccl_hop_place(b->schedule, hop), &ref));
   return pccl_map_put(&b->relayed, relay_key(b, hop, hop->dst), (uint64_t)ref.index, NULL) != NULL
              ? POLYCCL_SUCCESS
              : pccl_no_memory("a program");
 }
 
-/* What a rank has for itself. */
+/* Copies the block that a rank has for itself. */
 static polyccl_result add_own_block(builder *b, int32_t rank) {
   const pccl_synth *s = b->schedule;
   polyccl_location at = {s->file, 0};
@@ -151,7 +130,7 @@ static polyccl_result add_exchanges(builder *b) {
   return POLYCCL_SUCCESS;
 }
 
-/* Where chunk `chunk` of `root` lies on every rank of a program along trees: in place, all of it in one buffer. */
+/* Where chunk `chunk` of `root` lies, which is the same on every rank of a program along trees. */
 static int32_t tree_index(const builder *b, const pccl_hop *hop) {
   return b->schedule->collective == POLYCCL_BROADCAST ? hop->chunk : hop->root * b->schedule->chunks + hop->chunk;
 }
@@ -159,22 +138,24 @@ static int32_t tree_index(const builder *b, const pccl_hop *hop) {
 static polyccl_result add_copy(builder *b, const pccl_hop *hop, int buffer) {
   polyccl_ref ref;
   int32_t index = tree_index(b, hop);
-  PCCL_TRY(polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, place_of(b, hop), &ref));
-  return polyccl_program_copy(b->program, &ref, hop->dst, buffer, index, POLYCCL_NO_HINTS, place_of(b, hop), &ref);
+  PCCL_TRY(
+      polyccl_program_chunk(b->program, hop->src, buffer, index, hop->size, pccl_hop_place(b->schedule, hop), &ref));
+  return polyccl_program_copy(b->program, &ref, hop->dst, buffer, index, POLYCCL_NO_HINTS,
+                              pccl_hop_place(b->schedule, hop), &ref);
 }
 
-/* A hop backwards: what `dst` has is added to what `src` has. */
+/* Adds a hop backwards, which adds the data of `dst` to the data of `src`. */
 static polyccl_result add_reduction(builder *b, const pccl_hop *hop) {
   polyccl_ref sum, operand;
   int32_t index = tree_index(b, hop);
-  polyccl_location at = place_of(b, hop);
+  polyccl_location at = pccl_hop_place(b->schedule, hop);
   PCCL_TRY(polyccl_program_chunk(b->program, hop->src, POLYCCL_INPUT, index, hop->size, at, &sum));
   PCCL_TRY(polyccl_program_chunk(b->program, hop->dst, POLYCCL_INPUT, index, hop->size, at, &operand));
   return polyccl_program_reduce(b->program, &sum, &operand, POLYCCL_NO_HINTS, at, &sum);
 }
 
-/* What goes from one place to another, out of place, through scratch. */
-static bool exchanges(polyccl_collective collective) {
+/* Collectives whose chunks go through scratch, out of place. */
+static bool is_exchange(polyccl_collective collective) {
   return collective == POLYCCL_ALLTOALL || collective == POLYCCL_GATHER || collective == POLYCCL_SCATTER;
 }
 
@@ -183,7 +164,7 @@ static polyccl_result add_all(builder *b) {
   bool reduces = pccl_synth_reduces(b->collective);
   bool copies = b->collective != POLYCCL_REDUCE_SCATTER && b->collective != POLYCCL_REDUCE;
   int buffer = b->collective == POLYCCL_ALLGATHER ? POLYCCL_OUTPUT : POLYCCL_INPUT;
-  if (exchanges(b->collective)) {
+  if (is_exchange(b->collective)) {
     return add_exchanges(b);
   }
   if (pccl_synth_reduces(s->collective)) {
@@ -200,8 +181,8 @@ static polyccl_result add_all(builder *b) {
 
 /* ---- collectives ---- */
 
-/* What else the hops of one collective can serve: backwards they reduce. */
-static bool serves(polyccl_collective from, polyccl_collective to) {
+/* Whether hops for one collective can serve another. Backwards, they reduce. */
+static bool can_serve(polyccl_collective from, polyccl_collective to) {
   switch (from) {
     case POLYCCL_ALLGATHER: return to == POLYCCL_ALLGATHER || to == POLYCCL_REDUCE_SCATTER || to == POLYCCL_ALLREDUCE;
     case POLYCCL_BROADCAST: return to == POLYCCL_BROADCAST || to == POLYCCL_REDUCE;
@@ -216,7 +197,7 @@ static polyccl_result choose_collective(pccl_loader *loader, const pccl_synth *s
                             "allreduce; a broadcast is a reduce",
                             &name));
   PCCL_TRY(polyccl_collective_parse(name, chosen));
-  if (!serves(s->collective, *chosen)) {
+  if (!can_serve(s->collective, *chosen)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: a schedule for %s cannot be made into %s", s->file,
                      polyccl_collective_name(s->collective), polyccl_collective_name(*chosen));
   }
@@ -247,7 +228,7 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
                                 &config.instances));
   PCCL_TRY(pccl_synth_param(loader, "protocol", "Simple", "Simple, LL or LL128", &protocol));
   PCCL_TRY(polyccl_protocol_parse(protocol, &config.protocol));
-  config.inplace = !exchanges(config.collective);
+  config.inplace = !is_exchange(config.collective);
   bool whole = config.collective == POLYCCL_ALLREDUCE && s->collective != POLYCCL_ALLREDUCE;
   if (s->chunks > POLYCCL_MAX_CHUNKS / s->ranks) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %d chunks on each of %d ranks are more than %d in all", s->file,
@@ -265,24 +246,33 @@ static polyccl_result make_program(pccl_loader *loader, pccl_synth *s) {
 
 /* ---- the file ---- */
 
-bool pccl_is_synth(pccl_kind kind) {
-  return kind == PCCL_KIND_SCCL || kind == PCCL_KIND_TECCL || kind == PCCL_KIND_JSON || kind == PCCL_KIND_FORESTCOLL ||
-         kind == PCCL_KIND_XML;
+typedef struct reader {
+  pccl_kind kind;
+  polyccl_result (*read)(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
+} reader;
+
+static const reader readers[] = {
+    {PCCL_KIND_SCCL, pccl_sccl_read},
+    {PCCL_KIND_TECCL, pccl_teccl_read},
+    {PCCL_KIND_FORESTCOLL, pccl_forestcoll_read},
+    {PCCL_KIND_JSON, pccl_teccl_read}, /* of no known kind: these say what is missing */
+    {PCCL_KIND_XML, pccl_forestcoll_read},
+};
+
+static const reader *find_reader(pccl_kind kind) {
+  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+    if (readers[i].kind == kind) {
+      return &readers[i];
+    }
+  }
+  return NULL;
 }
 
-static polyccl_result read_schedule(pccl_loader *loader, pccl_kind kind, const char *text, size_t length,
-                                    pccl_synth *schedule) {
-  switch (kind) {
-    case PCCL_KIND_SCCL: return pccl_sccl_read(text, length, schedule);
-    case PCCL_KIND_TECCL:
-    case PCCL_KIND_JSON: return pccl_teccl_read(loader, text, length, schedule);
-    default: return pccl_forestcoll_read(text, length, schedule);
-  }
-}
+bool pccl_is_synth(pccl_kind kind) { return find_reader(kind) != NULL; }
 
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length) {
   pccl_synth schedule = {.file = name};
-  polyccl_result result = read_schedule(loader, kind, text, length, &schedule);
+  polyccl_result result = find_reader(kind)->read(loader, text, length, &schedule);
   if (result == POLYCCL_SUCCESS) {
     result = make_program(loader, &schedule);
   }

@@ -1,6 +1,8 @@
-/* What synthesisers' files have in common: which chunk travels from which rank to which, in what order. A reader
- * collects hops (teccl.c, sccl.c, forestcoll.c), synth.c makes a program of them
- * on the builder of program.h, so that the check, every policy and every executor apply. */
+/* What the files of synthesisers have in common: they say which chunk travels from which rank to which, and in what
+ * order. A reader (teccl.c, sccl.c, forestcoll.c) collects these hops; synth.c makes a program of them with the builder
+ * of program.h, so that the check, every policy and every executor apply to it.
+ *
+ * A new reader needs a function below, a row of `readers` in synth.c, and a kind of file (base/kind.h). */
 #ifndef PCCL_LANGUAGE_SYNTH_H
 #define PCCL_LANGUAGE_SYNTH_H
 
@@ -13,7 +15,7 @@
 typedef struct pccl_hop {
   int32_t root, chunk, size;
   int32_t src, dst; /* ranks */
-  int32_t order;    /* hops go in this order, equal ones as they were added */
+  int32_t order;    /* hops are done in this order; equal ones in the order in which they were added */
   int32_t line;
   int32_t serial; /* set where they are sorted */
 } pccl_hop;
@@ -26,6 +28,11 @@ typedef struct pccl_synth {
   PCCL_VEC(pccl_hop) hop;
 } pccl_synth;
 
+/* The line of the file where the hop stands. */
+static inline polyccl_location pccl_hop_place(const pccl_synth *schedule, const pccl_hop *hop) {
+  return (polyccl_location){schedule->file, hop->line};
+}
+
 /* True for collectives that add: allreduce, reduce_scatter, reduce. */
 bool pccl_synth_reduces(polyccl_collective collective);
 
@@ -34,21 +41,22 @@ void pccl_synth_free(pccl_synth *schedule);
 /* True for what one of the readers below takes; other programs are Lua. */
 bool pccl_is_synth(pccl_kind kind);
 
-/* Reads the file's text, takes the parameters it knows, makes loader->program. */
+/* Reads the text of the file `name` and makes loader->program of it. pccl_is_synth(kind) must be true. */
 polyccl_result pccl_synth_load(pccl_loader *loader, const char *name, pccl_kind kind, const char *text, size_t length);
 
-/* The value given for a parameter, else the preset; it is listed among those asked for. */
-polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *preset, const char *help,
+/* Sets *value to the value that the user gave, else to the default, and records the parameter as asked for. */
+polyccl_result pccl_synth_param(pccl_loader *loader, const char *name, const char *default_value, const char *help,
                                 const char **value);
-polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int preset, int least, int most,
+polyccl_result pccl_synth_param_int(pccl_loader *loader, const char *name, int default_value, int min, int max,
                                     const char *help, int *value);
 
-/* Makes the moves of a schedule that reduces: what arrives is added to what is there, or replaces it where it has all
- * that is there in it. All hops of one order start from what was there before the first of them. */
+/* Makes the operations of a schedule that reduces. What arrives is added to what is there, or replaces it if it
+ * contains all of it. All hops of one order start from the contents before the first of them. */
 polyccl_result pccl_sccl_reduce(const pccl_synth *schedule, polyccl_program *program);
 
-polyccl_result pccl_sccl_read(const char *text, size_t length, pccl_synth *schedule);
+/* The readers, one for each kind of file. Each fills *schedule, whose file is set; `loader` gives parameters. */
+polyccl_result pccl_sccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
 polyccl_result pccl_teccl_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
-polyccl_result pccl_forestcoll_read(const char *text, size_t length, pccl_synth *schedule);
+polyccl_result pccl_forestcoll_read(pccl_loader *loader, const char *text, size_t length, pccl_synth *schedule);
 
 #endif

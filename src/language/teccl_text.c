@@ -6,9 +6,9 @@
 
 #include <polyccl/program.h>
 
-enum { MOST_NODE = 1 << 20 };
+enum { MAX_NODE = 1 << 20 }; /* the key of `held` in teccl.c has 21 bits for a node */
 
-static bool take(const char **at, const char *word) {
+static bool skip_word(const char **at, const char *word) {
   size_t length = strlen(word);
   if (strncmp(*at, word, length) != 0) {
     return false;
@@ -17,24 +17,24 @@ static bool take(const char **at, const char *word) {
   return true;
 }
 
-static bool take_number(const char **at, int32_t most, int32_t *value) {
+static bool read_number(const char **at, int32_t max, int32_t *value) {
   int64_t number = 0;
   const char *start = *at;
-  while (**at >= '0' && **at <= '9' && number <= most) {
+  while (**at >= '0' && **at <= '9' && number <= max) {
     number = number * 10 + (*(*at)++ - '0');
   }
-  *value = (int32_t)(number <= most ? number : 0);
-  return *at > start && number <= most;
+  *value = (int32_t)(number <= max ? number : 0);
+  return *at > start && number <= max;
 }
 
 /* Digits, perhaps with a point and an exponent; strtod would depend on the locale. */
-static bool take_decimal(const char **at, double *value) {
+static bool read_decimal(const char **at, double *value) {
   double number = 0, unit = 1;
   const char *start = *at;
   for (; **at >= '0' && **at <= '9'; (*at)++) {
     number = number * 10 + (**at - '0');
   }
-  if (take(at, ".")) {
+  if (skip_word(at, ".")) {
     for (; **at >= '0' && **at <= '9'; (*at)++) {
       unit /= 10;
       number += unit * (**at - '0');
@@ -44,8 +44,8 @@ static bool take_decimal(const char **at, double *value) {
   if (right && (**at == 'e' || **at == 'E')) {
     int32_t exponent;
     (*at)++;
-    bool negative = take(at, "-");
-    right = (negative || take(at, "+") || true) && take_number(at, 300, &exponent);
+    bool negative = skip_word(at, "-");
+    right = (negative || skip_word(at, "+") || true) && read_number(at, 300, &exponent);
     number = right ? number * pow(10, negative ? -exponent : exponent) : 0;
   }
   *value = number;
@@ -55,26 +55,28 @@ static bool take_decimal(const char **at, double *value) {
 bool pccl_teccl_hop(const char *text, pccl_flow *f) {
   f->volume = 1;
   f->has_volume = false;
-  if (!take_number(&text, MOST_NODE, &f->from) || !take(&text, "->") || !take_number(&text, MOST_NODE, &f->to)) {
+  if (!read_number(&text, MAX_NODE, &f->from) || !skip_word(&text, "->") || !read_number(&text, MAX_NODE, &f->to)) {
     return false;
   }
-  if (take(&text, " with volume ")) {
+  if (skip_word(&text, " with volume ")) {
     f->has_volume = true;
-    if (!take_decimal(&text, &f->volume)) {
+    if (!read_decimal(&text, &f->volume)) {
       return false;
     }
   }
-  return (take(&text, " in epoch ") || take(&text, " at epoch ")) && take_number(&text, INT32_MAX, &f->epoch) &&
+  return (skip_word(&text, " in epoch ") || skip_word(&text, " at epoch ")) &&
+         read_number(&text, INT32_MAX, &f->epoch) &&
          (*text == '\0' || strncmp(text, " via switches ", strlen(" via switches ")) == 0);
 }
 
 bool pccl_teccl_flow(const char *text, pccl_flow *f) {
-  return take(&text, "Chunk ") && take_number(&text, POLYCCL_MAX_CHUNKS - 1, &f->chunk) && take(&text, " from ") &&
-         take_number(&text, MOST_NODE, &f->source) && take(&text, " traveled over ") && pccl_teccl_hop(text, f);
+  return skip_word(&text, "Chunk ") && read_number(&text, POLYCCL_MAX_CHUNKS - 1, &f->chunk) &&
+         skip_word(&text, " from ") && read_number(&text, MAX_NODE, &f->source) &&
+         skip_word(&text, " traveled over ") && pccl_teccl_hop(text, f);
 }
 
 bool pccl_teccl_demand(const char *text, pccl_demand *d) {
-  return take(&text, "Demand at ") && take_number(&text, MOST_NODE, &d->at) && take(&text, " for chunk ") &&
-         take_number(&text, POLYCCL_MAX_CHUNKS - 1, &d->chunk) && take(&text, " from ") &&
-         take_number(&text, MOST_NODE, &d->source);
+  return skip_word(&text, "Demand at ") && read_number(&text, MAX_NODE, &d->at) && skip_word(&text, " for chunk ") &&
+         read_number(&text, POLYCCL_MAX_CHUNKS - 1, &d->chunk) && skip_word(&text, " from ") &&
+         read_number(&text, MAX_NODE, &d->source);
 }

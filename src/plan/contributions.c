@@ -29,7 +29,7 @@ typedef struct execution {
   int32_t *receiver;     /* [connections] the thread block that waits, or NONE */
 } execution;
 
-static void free_execution(execution *e) {
+static void free_counting(execution *e) {
   free(e->cell);
   free(e->held);
   free(e->sent);
@@ -51,7 +51,7 @@ void pccl_contributions_free(pccl_contributions *c) {
   *c = (pccl_contributions){0};
 }
 
-static int32_t *none(size_t count) {
+static int32_t *make_none_array(size_t count) {
   int32_t *array = pccl_array(count, sizeof *array);
   for (size_t i = 0; array != NULL && i < count; i++) {
     array[i] = NONE;
@@ -59,7 +59,7 @@ static int32_t *none(size_t count) {
   return array;
 }
 
-static bool make_cells(execution *e) {
+static bool make_count_cells(execution *e) {
   const polyccl_plan *plan = e->plan;
   e->cell = pccl_array((size_t)plan->ranks + 1, sizeof *e->cell);
   if (e->cell == NULL) {
@@ -74,7 +74,7 @@ static bool make_cells(execution *e) {
   return e->held != NULL;
 }
 
-static uint32_t *cell_of(execution *e, int32_t rank, uint8_t buffer, int32_t chunk) {
+static uint32_t *find_count(execution *e, int32_t rank, uint8_t buffer, int32_t chunk) {
   uint32_t *cells = e->held + e->cell[rank];
   if (buffer == POLYCCL_BUF_SCRATCH) {
     return cells + e->user_cells + chunk;
@@ -82,7 +82,7 @@ static uint32_t *cell_of(execution *e, int32_t rank, uint8_t buffer, int32_t chu
   return cells + pccl_collective_cell(&e->spec, rank, buffer == POLYCCL_BUF_OUTPUT, chunk);
 }
 
-static bool allocate(execution *e) {
+static bool allocate_counting(execution *e) {
   const polyccl_plan *plan = e->plan;
   size_t reduced = 0, sent = 0;
   e->found->first = pccl_array(plan->steps + 1, sizeof *e->found->first);
@@ -102,23 +102,23 @@ static bool allocate(execution *e) {
   e->found->a = pccl_array(reduced, sizeof *e->found->a);
   e->found->b = pccl_array(reduced, sizeof *e->found->b);
   e->message = pccl_array(sent, sizeof *e->message);
-  e->next_sent = none(plan->steps);
-  e->arrived = none(plan->connections);
-  e->last = none(plan->connections);
-  e->receiver = none(plan->connections);
+  e->next_sent = make_none_array(plan->steps);
+  e->arrived = make_none_array(plan->connections);
+  e->last = make_none_array(plan->connections);
+  e->receiver = make_none_array(plan->connections);
   e->done = pccl_zeroed(plan->tbs, sizeof *e->done);
-  e->sleeper = none(plan->tbs);
-  e->next_sleeper = none(plan->tbs);
+  e->sleeper = make_none_array(plan->tbs);
+  e->next_sleeper = make_none_array(plan->tbs);
   return e->found->a != NULL && e->found->b != NULL && e->message != NULL && e->next_sent != NULL &&
          e->arrived != NULL && e->last != NULL && e->receiver != NULL && e->done != NULL && e->sleeper != NULL &&
-         e->next_sleeper != NULL && pccl_vec_reserve(&e->ready, plan->tbs + 1) && make_cells(e);
+         e->next_sleeper != NULL && pccl_vec_reserve(&e->ready, plan->tbs + 1) && make_count_cells(e);
 }
 
-static uint32_t add(uint32_t a, uint32_t b) {
-  return a + b < PCCL_MOST_CONTRIBUTIONS ? a + b : PCCL_MOST_CONTRIBUTIONS;
+static uint32_t add_contributions(uint32_t a, uint32_t b) {
+  return a + b < PCCL_MAX_CONTRIBUTIONS ? a + b : PCCL_MAX_CONTRIBUTIONS;
 }
 
-static void run_step(execution *e, int32_t rank, int32_t index) {
+static void count_step(execution *e, int32_t rank, int32_t index) {
   const polyccl_step *step = &e->plan->step[index];
   const pccl_op_traits *op = &pccl_ops[step->op];
   const uint32_t *in = NULL;
@@ -128,18 +128,18 @@ static void run_step(execution *e, int32_t rank, int32_t index) {
     e->arrived[step->recv] = e->next_sent[sender];
   }
   size_t at = e->found->first[index];
-  for (int32_t k = 0; step->op != POLYCCL_STEP_NOP && k < step->count; k++) {
-    uint32_t value = op->reads_src ? *cell_of(e, rank, step->src_buf, step->src + k) : in[k];
+  for (int32_t k = 0; pccl_op_moves(step->op) && k < step->count; k++) {
+    uint32_t value = op->reads_src ? *find_count(e, rank, step->src_buf, step->src + k) : in[k];
     if (op->reduces) {
-      uint32_t first = op->reads_dst ? *cell_of(e, rank, step->dst_buf, step->dst + k) : value;
+      uint32_t first = op->reads_dst ? *find_count(e, rank, step->dst_buf, step->dst + k) : value;
       uint32_t second = op->reads_dst ? value : in[k];
       e->found->a[at + (size_t)k] = first;
       e->found->b[at + (size_t)k] = second;
       e->found->uniform = e->found->uniform && first == e->found->a[at] && second == e->found->b[at];
-      value = add(first, second);
+      value = add_contributions(first, second);
     }
     if (op->writes_dst) {
-      *cell_of(e, rank, step->dst_buf, step->dst + k) = value;
+      *find_count(e, rank, step->dst_buf, step->dst + k) = value;
     }
     if (op->sends) {
       e->message[e->sent[index] + (size_t)k] = value;
@@ -147,9 +147,9 @@ static void run_step(execution *e, int32_t rank, int32_t index) {
   }
 }
 
-static void wake(execution *e, int32_t tb) { e->ready.data[e->ready.len++] = tb; }
+static void wake_counted_block(execution *e, int32_t tb) { e->ready.data[e->ready.len++] = tb; }
 
-static void send_message(execution *e, int32_t index) {
+static void send_counts(execution *e, int32_t index) {
   int32_t connection = e->plan->step[index].send, before = e->last[connection];
   if (before != NONE) {
     e->next_sent[before] = index;
@@ -159,13 +159,13 @@ static void send_message(execution *e, int32_t index) {
   }
   e->last[connection] = index;
   if (e->receiver[connection] != NONE) {
-    wake(e, e->receiver[connection]);
+    wake_counted_block(e, e->receiver[connection]);
     e->receiver[connection] = NONE;
   }
 }
 
 /* True: the next step of the thread block cannot run; what it waits for will wake it. */
-static bool sleeps(execution *e, int32_t tb, const polyccl_step *step) {
+static bool put_to_sleep(execution *e, int32_t tb, const polyccl_step *step) {
   int32_t first = e->plan->rank[e->plan->tb[tb].rank].tb;
   for (int32_t w = step->wait; w < step->wait + step->waits; w++) {
     int32_t other = first + e->plan->wait[w].tb;
@@ -182,52 +182,52 @@ static bool sleeps(execution *e, int32_t tb, const polyccl_step *step) {
   return false;
 }
 
-static void run_block(execution *e, int32_t tb) {
+static void count_block(execution *e, int32_t tb) {
   const polyccl_thread_block *block = &e->plan->tb[tb];
   while (e->done[tb] < block->steps) {
     int32_t index = block->step + e->done[tb];
     const polyccl_step *step = &e->plan->step[index];
-    if (sleeps(e, tb, step)) {
+    if (put_to_sleep(e, tb, step)) {
       return;
     }
-    run_step(e, block->rank, index);
+    count_step(e, block->rank, index);
     e->done[tb]++;
     if (pccl_ops[step->op].sends) {
-      send_message(e, index);
+      send_counts(e, index);
     }
     while (e->sleeper[tb] != NONE) {
       int32_t other = e->sleeper[tb];
       e->sleeper[tb] = e->next_sleeper[other];
-      wake(e, other);
+      wake_counted_block(e, other);
     }
   }
 }
 
-static void run_plan(execution *e) {
+static void count_plan(execution *e) {
   const polyccl_plan *plan = e->plan;
   for (int32_t r = 0; r < plan->ranks; r++) {
     for (int32_t k = 0; k < plan->rank[r].input; k++) {
-      *cell_of(e, r, POLYCCL_BUF_INPUT, k) = 1;
+      *find_count(e, r, POLYCCL_BUF_INPUT, k) = 1;
     }
   }
   for (size_t t = 0; t < plan->tbs; t++) {
-    wake(e, (int32_t)t);
+    wake_counted_block(e, (int32_t)t);
   }
   while (e->ready.len > 0) {
-    run_block(e, e->ready.data[--e->ready.len]);
+    count_block(e, e->ready.data[--e->ready.len]);
   }
 }
 
 polyccl_result pccl_contributions_find(const polyccl_plan *plan, pccl_contributions *contributions) {
   pccl_contributions found = {.uniform = true};
   execution e = {.plan = plan, .spec = pccl_plan_spec(plan), .found = &found};
-  bool fits = allocate(&e);
+  bool fits = allocate_counting(&e);
   if (fits) {
-    run_plan(&e);
+    count_plan(&e);
     *contributions = found;
   } else {
     pccl_contributions_free(&found);
   }
-  free_execution(&e);
+  free_counting(&e);
   return fits ? POLYCCL_SUCCESS : pccl_no_memory("the contributions of a plan's reductions");
 }

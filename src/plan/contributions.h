@@ -8,12 +8,12 @@
 typedef struct pccl_contributions {
   size_t *first; /* [steps + 1] where a step's chunks begin in a and b; only steps that reduce have any */
   /* Of the step's operands, in the order of docs/plan.md (rrc: src, msg; reduce: dst, src), by chunk. They stop at
-   * PCCL_MOST_CONTRIBUTIONS. */
+   * PCCL_MAX_CONTRIBUTIONS. */
   uint32_t *a, *b;
   bool uniform; /* the chunks of every step are alike */
 } pccl_contributions;
 
-enum { PCCL_MOST_CONTRIBUTIONS = 0x7fffffff };
+enum { PCCL_MAX_CONTRIBUTIONS = 0x7fffffff };
 
 /* The plan must be right (polyccl_plan_verify()) and its collective not custom. MEMORY is the only error. */
 polyccl_result pccl_contributions_find(const polyccl_plan *plan, pccl_contributions *contributions);

@@ -20,10 +20,27 @@ static void *copy_array(const void *from, size_t count, size_t element) {
 
 static bool copy_arrays(polyccl_plan *to, const polyccl_plan *from) {
   return COPY_ARRAY(to, from, rank, (size_t)from->ranks) && COPY_ARRAY(to, from, tb, from->tbs) &&
-         COPY_ARRAY(to, from, step, from->steps) && COPY_ARRAY(to, from, wait, from->waits) &&
-         COPY_ARRAY(to, from, connection, from->connections) && COPY_ARRAY(to, from, post, from->posts) &&
+         COPY_ARRAY(to, from, step, from->steps) && COPY_ARRAY(to, from, wait, from->waits);
+}
+
+static bool copy_tables(polyccl_plan *to, const polyccl_plan *from) {
+  return COPY_ARRAY(to, from, connection, from->connections) && COPY_ARRAY(to, from, post, from->posts) &&
          COPY_ARRAY(to, from, leaf, from->leaves) && COPY_ARRAY(to, from, absent, from->absents) &&
          COPY_ARRAY(to, from, location, from->locations);
+}
+
+void pccl_plan_copy_head(const polyccl_plan *from, polyccl_plan *to) {
+  to->collective = from->collective;
+  to->chunks = from->chunks;
+  to->chunks_out = from->chunks_out;
+  to->inplace = from->inplace;
+  to->root = from->root;
+  to->peer = from->peer;
+  to->protocol = from->protocol;
+  to->order = from->order;
+  to->min_bytes = from->min_bytes;
+  to->max_bytes = from->max_bytes;
+  to->redops = from->redops;
 }
 
 static bool copy_names(polyccl_plan *to, const polyccl_plan *from) {
@@ -37,6 +54,15 @@ static bool copy_names(polyccl_plan *to, const polyccl_plan *from) {
   return ok;
 }
 
+polyccl_result pccl_plan_copy_tables(const polyccl_plan *from, polyccl_plan *to) {
+  to->connections = from->connections;
+  to->posts = from->posts;
+  to->leaves = from->leaves;
+  to->absents = from->absents;
+  to->locations = from->locations;
+  return copy_tables(to, from) && copy_names(to, from) ? POLYCCL_SUCCESS : pccl_no_memory("a copy of a plan");
+}
+
 polyccl_result pccl_plan_copy(const polyccl_plan *plan, polyccl_plan **copy) {
   polyccl_plan *made = pccl_zeroed(1, sizeof *made);
   if (made == NULL) {
@@ -47,7 +73,7 @@ polyccl_result pccl_plan_copy(const polyccl_plan *plan, polyccl_plan **copy) {
   made->rank = NULL, made->tb = NULL, made->step = NULL, made->wait = NULL, made->connection = NULL;
   made->post = NULL, made->leaf = NULL, made->absent = NULL, made->location = NULL;
   made->file = NULL, made->files = 0;
-  if (!copy_arrays(made, plan) || !copy_names(made, plan)) {
+  if (!copy_arrays(made, plan) || !copy_tables(made, plan) || !copy_names(made, plan)) {
     polyccl_plan_destroy(made);
     return pccl_no_memory("a copy of a plan");
   }

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-static int is_plan_name(const struct dirent *entry) {
+static int is_plan_file(const struct dirent *entry) {
   const char *dot = strrchr(entry->d_name, '.');
   return dot != NULL && (strcmp(dot, ".plan") == 0 || strcmp(dot, ".xml") == 0);
 }
 
-static char *join(const char *folder, const char *name) {
+static char *join_path(const char *folder, const char *name) {
   size_t length = strlen(folder) + strlen(name) + 2;
   char *path = pccl_array(length, 1);
   if (path != NULL) {
@@ -24,7 +24,7 @@ static char *join(const char *folder, const char *name) {
 
 polyccl_result pccl_plan_files_list(const char *folder, pccl_plan_files *files) {
   struct dirent **entries;
-  int count = scandir(folder, &entries, is_plan_name, alphasort);
+  int count = scandir(folder, &entries, is_plan_file, alphasort);
   if (count < 0) {
     pccl_fail_errno("%s: cannot read the folder", folder);
     return POLYCCL_ERROR_INVALID;
@@ -33,7 +33,7 @@ polyccl_result pccl_plan_files_list(const char *folder, pccl_plan_files *files) 
   bool ok = made.path != NULL;
   for (int i = 0; i < count; i++) {
     if (ok) {
-      made.path[i] = join(folder, entries[i]->d_name);
+      made.path[i] = join_path(folder, entries[i]->d_name);
       ok = made.path[i] != NULL;
     }
     free(entries[i]);

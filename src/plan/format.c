@@ -9,26 +9,30 @@
 #include "plan/formats.h"
 #include "plan/plan.h"
 
-static bool is_xml(pccl_kind kind) { return kind == PCCL_KIND_PLAN_XML || kind == PCCL_KIND_XML; }
+static bool is_plan_xml_kind(pccl_kind kind) { return kind == PCCL_KIND_PLAN_XML || kind == PCCL_KIND_XML; }
 
 bool pccl_is_plan(const char *text, size_t length) {
   pccl_kind kind = pccl_kind_of(text, length);
-  return kind == PCCL_KIND_PLAN_TEXT || is_xml(kind);
+  return kind == PCCL_KIND_PLAN_TEXT || is_plan_xml_kind(kind);
+}
+
+static bool is_pipe(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
-  struct stat status;
-  if (stat(path, &status) == 0 && S_ISFIFO(status.st_mode)) {
+  if (is_pipe(path)) {
     *plan = true; /* a pipe can be read only once; plans come through pipes, programs stand in files */
     return POLYCCL_SUCCESS;
   }
   char *text;
   size_t length;
-  PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MOST_BYTES, &text, &length));
+  PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MAX_BYTES, &text, &length));
   pccl_kind kind = pccl_kind_of(text, length);
   polyccl_result result = pccl_kind_check(path, kind, PCCL_USE_PLAN | PCCL_USE_PROGRAM);
   if (result == POLYCCL_SUCCESS) {
-    *plan = kind == PCCL_KIND_PLAN_TEXT || is_xml(kind);
+    *plan = kind == PCCL_KIND_PLAN_TEXT || is_plan_xml_kind(kind);
   }
   free(text);
   return result;
@@ -36,7 +40,7 @@ polyccl_result pccl_is_plan_file(const char *path, bool *plan) {
 
 /* A plan that does not name its depth gets the min, so that whoever uses it meets a real number. One that is wrong has
  * none: it keeps 0, and the verifier says what is wrong. */
-static polyccl_result resolve_depth(polyccl_plan *plan) {
+static polyccl_result resolve_fifo_depth(polyccl_plan *plan) {
   if (plan->fifo_depth > 0) {
     return POLYCCL_SUCCESS;
   }
@@ -45,17 +49,17 @@ static polyccl_result resolve_depth(polyccl_plan *plan) {
 }
 
 polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t length, polyccl_plan **plan) {
-  if (length > PCCL_PLAN_MOST_BYTES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: a plan of %zu bytes; the most is %zu", name, length,
-                     PCCL_PLAN_MOST_BYTES);
+  if (length > PCCL_PLAN_MAX_BYTES) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%s: the plan has %zu bytes; at most %zu are supported", name, length,
+                     PCCL_PLAN_MAX_BYTES);
   }
   pccl_skip_mark(&text, &length);
   pccl_kind kind = pccl_kind_of(text, length);
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_PLAN));
   polyccl_plan *read = NULL;
-  PCCL_TRY(is_xml(kind) ? pccl_xml_plan_read(name, text, length, &read)
-                        : pccl_text_plan_read(name, text, length, &read));
-  polyccl_result result = resolve_depth(read);
+  PCCL_TRY(is_plan_xml_kind(kind) ? pccl_xml_plan_read(name, text, length, &read)
+                                  : pccl_text_plan_read(name, text, length, &read));
+  polyccl_result result = resolve_fifo_depth(read);
   if (result != POLYCCL_SUCCESS) {
     polyccl_plan_destroy(read);
     return result;
@@ -67,8 +71,13 @@ polyccl_result polyccl_plan_parse(const char *name, const char *text, size_t len
 polyccl_result polyccl_plan_read(const char *path, polyccl_plan **plan) {
   char *text;
   size_t length;
-  PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MOST_BYTES, &text, &length));
-  polyccl_result result = polyccl_plan_parse(path, text, length, plan);
+  PCCL_TRY(pccl_read_file(path, PCCL_PLAN_MAX_BYTES, &text, &length));
+  bool program = pccl_kind_uses(pccl_kind_of(text, length)) == PCCL_USE_PROGRAM;
+  polyccl_result result =
+      program && is_pipe(path)
+          ? pccl_fail(POLYCCL_ERROR_INVALID,
+                      "%s: this is a program, but only plans are read from a pipe; save the program as a file", path)
+          : polyccl_plan_parse(path, text, length, plan);
   free(text);
   return result;
 }

@@ -5,10 +5,10 @@
 #include <polyccl/plan.h>
 
 /* The largest text a reader takes: line numbers and indices of what stands in it then fit an int32_t. */
-#define PCCL_PLAN_MOST_BYTES ((size_t)INT32_MAX)
+#define PCCL_PLAN_MAX_BYTES ((size_t)INT32_MAX)
 
 /* Channels that readers take; the executors' and formats' own limits are lower. */
-#define PCCL_PLAN_MOST_CHANNEL ((1 << 20) - 1)
+#define PCCL_PLAN_MAX_CHANNEL ((1 << 20) - 1)
 
 polyccl_result pccl_text_plan_read(const char *name, const char *text, size_t length, polyccl_plan **plan);
 polyccl_result pccl_text_plan_write(const polyccl_plan *plan, FILE *to);

@@ -89,7 +89,7 @@ void polyccl_plan_shape(const polyccl_plan *plan, int rank, int32_t *input, int3
   *output = out;
 }
 
-static void normalise_place(const polyccl_plan *plan, int rank, int32_t count, uint8_t *buffer, int32_t *offset) {
+static void normalise_operand(const polyccl_plan *plan, int rank, int32_t count, uint8_t *buffer, int32_t *offset) {
   int32_t input, output;
   polyccl_plan_shape(plan, rank, &input, &output);
   uint8_t kept = output > input ? POLYCCL_BUF_OUTPUT : POLYCCL_BUF_INPUT;
@@ -104,10 +104,10 @@ static void normalise_place(const polyccl_plan *plan, int rank, int32_t count, u
 
 void pccl_plan_normalise(const polyccl_plan *plan, int rank, polyccl_step *step) {
   if (plan->inplace && pccl_ops[step->op].reads_src) {
-    normalise_place(plan, rank, step->count, &step->src_buf, &step->src);
+    normalise_operand(plan, rank, step->count, &step->src_buf, &step->src);
   }
   if (plan->inplace && pccl_ops[step->op].writes_dst) {
-    normalise_place(plan, rank, step->count, &step->dst_buf, &step->dst);
+    normalise_operand(plan, rank, step->count, &step->dst_buf, &step->dst);
   }
 }
 

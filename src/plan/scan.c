@@ -15,7 +15,7 @@ static inline void skip_blanks(pccl_scan *scan) {
 }
 
 /* True where a word may end: blank, line end, comment. */
-static inline bool at_boundary(const pccl_scan *scan) { return pccl_scan_at_end(scan) || is_blank(*scan->at); }
+static inline bool is_at_boundary(const pccl_scan *scan) { return pccl_scan_at_end(scan) || is_blank(*scan->at); }
 
 bool pccl_scan_line(pccl_scan *scan) {
   if (!scan->started) {
@@ -43,7 +43,7 @@ bool pccl_scan_line(pccl_scan *scan) {
 
 pccl_word pccl_scan_word(pccl_scan *scan) {
   pccl_word word = {scan->at, 0};
-  while (!at_boundary(scan)) {
+  while (!is_at_boundary(scan)) {
     scan->at++;
   }
   word.len = (size_t)(scan->at - word.at);
@@ -80,7 +80,7 @@ polyccl_result pccl_scan_expected(pccl_scan *scan, const char *what) {
 }
 
 /* Digits only; false leaves the scanner where it was. */
-static inline bool digits(pccl_scan *scan, uint64_t most, uint64_t *value) {
+static inline bool read_digits(pccl_scan *scan, uint64_t max, uint64_t *value) {
   const char *at = scan->at;
   uint64_t number = 0;
   while (at < scan->end && *at >= '0' && *at <= '9') {
@@ -91,7 +91,7 @@ static inline bool digits(pccl_scan *scan, uint64_t most, uint64_t *value) {
     number = number * 10 + digit;
     at++;
   }
-  if (at == scan->at || number > most) {
+  if (at == scan->at || number > max) {
     return false;
   }
   scan->at = at;
@@ -99,12 +99,12 @@ static inline bool digits(pccl_scan *scan, uint64_t most, uint64_t *value) {
   return true;
 }
 
-polyccl_result pccl_scan_number(pccl_scan *scan, const char *what, uint64_t least, uint64_t most, uint64_t *value) {
+polyccl_result pccl_scan_number(pccl_scan *scan, const char *what, uint64_t min, uint64_t max, uint64_t *value) {
   pccl_scan start = *scan;
   uint64_t number;
-  if (!digits(scan, most, &number) || !at_boundary(scan) || number < least) {
+  if (!read_digits(scan, max, &number) || !is_at_boundary(scan) || number < min) {
     char text[160];
-    snprintf(text, sizeof text, "%.80s (%llu to %llu)", what, (unsigned long long)least, (unsigned long long)most);
+    snprintf(text, sizeof text, "%.80s (%llu to %llu)", what, (unsigned long long)min, (unsigned long long)max);
     return pccl_scan_expected(&start, text);
   }
   skip_blanks(scan);
@@ -112,14 +112,14 @@ polyccl_result pccl_scan_number(pccl_scan *scan, const char *what, uint64_t leas
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_scan_pair(pccl_scan *scan, const char *what, char separator, int32_t most_first,
-                              int32_t most_second, int32_t *first, int32_t *second) {
+polyccl_result pccl_scan_pair(pccl_scan *scan, const char *what, char separator, int32_t max_first, int32_t max_second,
+                              int32_t *first, int32_t *second) {
   pccl_scan start = *scan;
   uint64_t a, b;
-  bool right = digits(scan, (uint64_t)most_first, &a) && scan->at < scan->end && *scan->at == separator;
+  bool right = read_digits(scan, (uint64_t)max_first, &a) && scan->at < scan->end && *scan->at == separator;
   if (right) {
     scan->at++;
-    right = digits(scan, (uint64_t)most_second, &b) && at_boundary(scan);
+    right = read_digits(scan, (uint64_t)max_second, &b) && is_at_boundary(scan);
   }
   if (!right) {
     return pccl_scan_expected(&start, what);
@@ -130,13 +130,13 @@ polyccl_result pccl_scan_pair(pccl_scan *scan, const char *what, char separator,
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_scan_lettered(pccl_scan *scan, const char *what, char letter, int32_t most, int32_t *value) {
+polyccl_result pccl_scan_lettered(pccl_scan *scan, const char *what, char letter, int32_t max, int32_t *value) {
   pccl_scan start = *scan;
   uint64_t number = 0;
   bool right = scan->at < scan->end && *scan->at == letter;
   if (right) {
     scan->at++;
-    right = digits(scan, (uint64_t)most, &number) && at_boundary(scan);
+    right = read_digits(scan, (uint64_t)max, &number) && is_at_boundary(scan);
   }
   if (!right) {
     return pccl_scan_expected(&start, what);
@@ -146,7 +146,7 @@ polyccl_result pccl_scan_lettered(pccl_scan *scan, const char *what, char letter
   return POLYCCL_SUCCESS;
 }
 
-static int hex_digit(char c) {
+static int hex_digit_value(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
   }
@@ -155,7 +155,7 @@ static int hex_digit(char c) {
 }
 
 /* One character of a string, escapes resolved; -1: not a right one. */
-static int string_character(pccl_scan *scan) {
+static int read_string_character(pccl_scan *scan) {
   char c = *scan->at++;
   if (c != '\\') {
     return c == '\n' || c == '\0' ? -1 : (unsigned char)c;
@@ -169,8 +169,8 @@ static int string_character(pccl_scan *scan) {
     case 'n': return '\n';
     case 't': return '\t';
     case 'x': {
-      int high = scan->end - scan->at >= 2 ? hex_digit(scan->at[0]) : -1;
-      int low = high >= 0 ? hex_digit(scan->at[1]) : -1;
+      int high = scan->end - scan->at >= 2 ? hex_digit_value(scan->at[0]) : -1;
+      int low = high >= 0 ? hex_digit_value(scan->at[1]) : -1;
       if (low < 0 || high * 16 + low == 0) {
         return -1;
       }
@@ -191,7 +191,7 @@ polyccl_result pccl_scan_string(pccl_scan *scan, const char *what, char **value)
     close += *close == '\\' && close + 1 < scan->end ? 2 : 1;
   }
   if (close >= scan->end || *close != '"') {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(scan), "a string without its closing quote");
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(scan), "the string has no closing quote");
   }
   char *text = pccl_array((size_t)(close - scan->at), 1);
   if (text == NULL) {
@@ -200,7 +200,7 @@ polyccl_result pccl_scan_string(pccl_scan *scan, const char *what, char **value)
   size_t n = 0;
   scan->at++;
   while (scan->at < close) {
-    int c = string_character(scan);
+    int c = read_string_character(scan);
     if (c < 0 || scan->at > close) {
       free(text);
       return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_scan_place(scan),
@@ -210,7 +210,7 @@ polyccl_result pccl_scan_string(pccl_scan *scan, const char *what, char **value)
   }
   text[n] = '\0';
   scan->at = close + 1;
-  if (!at_boundary(scan)) {
+  if (!is_at_boundary(scan)) {
     free(text);
     return pccl_scan_expected(scan, "a blank after the string");
   }

@@ -41,13 +41,13 @@ static inline bool pccl_word_is(pccl_word word, const char *text) {
 /* Consumes the next word if it is `text`. */
 bool pccl_scan_accept(pccl_scan *scan, const char *text);
 
-/* Consumes a decimal number in [least, most], a whole word. */
-polyccl_result pccl_scan_number(pccl_scan *scan, const char *what, uint64_t least, uint64_t most, uint64_t *value);
-/* Consumes "A<separator>B", both within [0, most]. */
-polyccl_result pccl_scan_pair(pccl_scan *scan, const char *what, char separator, int32_t most_first,
-                              int32_t most_second, int32_t *first, int32_t *second);
-/* Consumes `letter`, then a number up to `most`: x4. */
-polyccl_result pccl_scan_lettered(pccl_scan *scan, const char *what, char letter, int32_t most, int32_t *value);
+/* Consumes a decimal number in [min, max], a whole word. */
+polyccl_result pccl_scan_number(pccl_scan *scan, const char *what, uint64_t min, uint64_t max, uint64_t *value);
+/* Consumes "A<separator>B", both within [0, max]. */
+polyccl_result pccl_scan_pair(pccl_scan *scan, const char *what, char separator, int32_t max_first, int32_t max_second,
+                              int32_t *first, int32_t *second);
+/* Consumes `letter`, then a number up to `max`: x4. */
+polyccl_result pccl_scan_lettered(pccl_scan *scan, const char *what, char letter, int32_t max, int32_t *value);
 /* Consumes a string in double quotes with \" \\ \n \t \xHH; *value is the caller's to free. */
 polyccl_result pccl_scan_string(pccl_scan *scan, const char *what, char **value);
 polyccl_result pccl_scan_end(pccl_scan *scan);

@@ -35,21 +35,21 @@ static void put_string(pccl_out *out, const char *text) {
   pccl_out_char(out, '"');
 }
 
-static void head_word(pccl_out *out, const char *key, const char *value) {
+static void put_head_word(pccl_out *out, const char *key, const char *value) {
   pccl_out_put(out, key);
   pccl_out_char(out, ' ');
   pccl_out_put(out, value);
   pccl_out_char(out, '\n');
 }
 
-static void head_number(pccl_out *out, const char *key, int32_t value) {
+static void put_head_number(pccl_out *out, const char *key, int32_t value) {
   pccl_out_put(out, key);
   pccl_out_char(out, ' ');
   pccl_out_number(out, (uint64_t)value);
   pccl_out_char(out, '\n');
 }
 
-static void write_redops(pccl_out *out, uint32_t redops) {
+static void write_redops_line(pccl_out *out, uint32_t redops) {
   pccl_out_put(out, "redops");
   for (int op = 0; op < POLYCCL_REDOP_COUNT; op++) {
     if ((redops >> op & 1) != 0) {
@@ -60,26 +60,26 @@ static void write_redops(pccl_out *out, uint32_t redops) {
   pccl_out_char(out, '\n');
 }
 
-static void write_head(pccl_out *out, const polyccl_plan *plan) {
+static void write_head_lines(pccl_out *out, const polyccl_plan *plan) {
   pccl_out_put(out, "polyccl-plan 1\nname ");
   put_string(out, plan->name);
   pccl_out_char(out, '\n');
-  head_word(out, "collective", polyccl_collective_name(plan->collective));
-  head_number(out, "ranks", plan->ranks);
-  head_number(out, "chunks", plan->chunks);
+  put_head_word(out, "collective", polyccl_collective_name(plan->collective));
+  put_head_number(out, "ranks", plan->ranks);
+  put_head_number(out, "chunks", plan->chunks);
   if (plan->collective == POLYCCL_CUSTOM && plan->chunks_out != 0 && plan->chunks_out != plan->chunks) {
-    head_number(out, "outchunks", plan->chunks_out);
+    put_head_number(out, "outchunks", plan->chunks_out);
   }
-  head_word(out, "inplace", plan->inplace ? "yes" : "no");
+  put_head_word(out, "inplace", plan->inplace ? "yes" : "no");
   if (plan->root != 0) {
-    head_number(out, "root", plan->root);
+    put_head_number(out, "root", plan->root);
   }
   if (plan->collective == POLYCCL_SENDRECV) {
-    head_number(out, "peer", plan->peer);
+    put_head_number(out, "peer", plan->peer);
   }
-  head_word(out, "protocol", polyccl_protocol_name(plan->protocol));
-  head_word(out, "order", plan->order == POLYCCL_TASK_MAJOR ? "task-major" : "batch-major");
-  head_number(out, "depth", plan->fifo_depth);
+  put_head_word(out, "protocol", polyccl_protocol_name(plan->protocol));
+  put_head_word(out, "order", plan->order == POLYCCL_TASK_MAJOR ? "task-major" : "batch-major");
+  put_head_number(out, "depth", plan->fifo_depth);
   if (plan->min_bytes != 0 || plan->max_bytes != 0) {
     pccl_out_put(out, "bytes ");
     pccl_out_number(out, plan->min_bytes);
@@ -88,7 +88,7 @@ static void write_head(pccl_out *out, const polyccl_plan *plan) {
     pccl_out_char(out, '\n');
   }
   if (plan->redops != 0) {
-    write_redops(out, plan->redops);
+    write_redops_line(out, plan->redops);
   }
   for (size_t i = 0; i < plan->files; i++) {
     pccl_out_put(out, "file ");
@@ -99,7 +99,7 @@ static void write_head(pccl_out *out, const polyccl_plan *plan) {
   }
 }
 
-static void write_custom(pccl_out *out, const polyccl_plan *plan) {
+static void write_custom_lines(pccl_out *out, const polyccl_plan *plan) {
   for (size_t i = 0; i < plan->absents; i++) {
     pccl_out_put(out, "absent ");
     pccl_out_number(out, (uint64_t)plan->absent[i].rank);
@@ -121,24 +121,24 @@ static void write_custom(pccl_out *out, const polyccl_plan *plan) {
   }
 }
 
-static void write_place(pccl_out *out, int buffer, int32_t offset) {
+static void write_operand(pccl_out *out, int buffer, int32_t offset) {
   static const char letters[] = {[POLYCCL_BUF_INPUT] = 'i', [POLYCCL_BUF_OUTPUT] = 'o', [POLYCCL_BUF_SCRATCH] = 's'};
   pccl_out_char(out, ' ');
   pccl_out_char(out, letters[buffer]);
   pccl_out_number(out, (uint64_t)offset);
 }
 
-static void write_step(pccl_out *out, const polyccl_plan *plan, const polyccl_step *step) {
+static void write_step_line(pccl_out *out, const polyccl_plan *plan, const polyccl_step *step) {
   const pccl_op_traits *uses = &pccl_ops[step->op];
   pccl_out_put(out, "    ");
   pccl_out_put(out, uses->name);
   if (uses->reads_src) {
-    write_place(out, step->src_buf, step->src);
+    write_operand(out, step->src_buf, step->src);
   }
   if (uses->writes_dst) {
-    write_place(out, step->dst_buf, step->dst);
+    write_operand(out, step->dst_buf, step->dst);
   }
-  if (step->op != POLYCCL_STEP_NOP) {
+  if (pccl_op_moves(step->op)) {
     pccl_out_put(out, " x");
     pccl_out_number(out, (uint64_t)step->count);
   }
@@ -167,7 +167,7 @@ static void write_step(pccl_out *out, const polyccl_plan *plan, const polyccl_st
   pccl_out_char(out, '\n');
 }
 
-static void write_rank(pccl_out *out, const polyccl_plan *plan, int32_t r) {
+static void write_rank_lines(pccl_out *out, const polyccl_plan *plan, int32_t r) {
   const polyccl_plan_rank *rank = &plan->rank[r];
   pccl_out_put(out, "rank ");
   pccl_out_number(out, (uint64_t)r);
@@ -177,7 +177,7 @@ static void write_rank(pccl_out *out, const polyccl_plan *plan, int32_t r) {
   for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
     pccl_out_put(out, "  tb\n");
     for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-      write_step(out, plan, &plan->step[s]);
+      write_step_line(out, plan, &plan->step[s]);
     }
   }
 }
@@ -189,10 +189,10 @@ polyccl_result pccl_text_plan_write(const polyccl_plan *plan, FILE *to) {
   }
   out->to = to;
   out->len = 0;
-  write_head(out, plan);
-  write_custom(out, plan);
+  write_head_lines(out, plan);
+  write_custom_lines(out, plan);
   for (int32_t r = 0; r < plan->ranks; r++) {
-    write_rank(out, plan, r);
+    write_rank_lines(out, plan, r);
   }
   pccl_out_flush(out);
   free(out);

@@ -52,20 +52,20 @@ polyccl_result pccl_verify_fail(const pccl_verify *v, int32_t step, const char *
 }
 
 /* The phases that must come before any other: what a plan's order rests on. */
-static polyccl_result find_order(pccl_verify *v) {
+static polyccl_result run_order_phases(pccl_verify *v) {
   PCCL_TRY(pccl_verify_bounds(v));
   PCCL_TRY(pccl_verify_match(v));
   return pccl_verify_order(v);
 }
 
-static polyccl_result run_phases(pccl_verify *v) {
-  PCCL_TRY(find_order(v));
+static polyccl_result run_all_phases(pccl_verify *v) {
+  PCCL_TRY(run_order_phases(v));
   PCCL_TRY(pccl_verify_race(v));
   PCCL_TRY(pccl_verify_references(v));
   return pccl_verify_post(v);
 }
 
-static void free_context(pccl_verify *v) {
+static void free_verify_context(pccl_verify *v) {
   free(v->step_tb);
   free(v->cell);
   free(v->part);
@@ -81,11 +81,11 @@ polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_repo
     return pccl_fail(POLYCCL_ERROR_INVALID, "no plan to verify");
   }
   pccl_verify v = {.plan = plan};
-  polyccl_result result = run_phases(&v);
+  polyccl_result result = run_all_phases(&v);
   if (result == POLYCCL_SUCCESS && report != NULL) {
     *report = v.report;
   }
-  free_context(&v);
+  free_verify_context(&v);
   return result;
 }
 
@@ -93,11 +93,11 @@ polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth) {
   polyccl_plan unknown = *plan; /* what the plan says of its depth does not matter */
   unknown.fifo_depth = 0;
   pccl_verify v = {.plan = &unknown};
-  polyccl_result result = find_order(&v);
+  polyccl_result result = run_order_phases(&v);
   if (result == POLYCCL_SUCCESS) {
     *depth = v.report.fifo_depth;
   }
-  free_context(&v);
+  free_verify_context(&v);
   return result;
 }
 
@@ -106,8 +106,8 @@ polyccl_result pccl_plan_mark_references(polyccl_plan *plan) {
     return POLYCCL_SUCCESS;
   }
   pccl_verify v = {.plan = plan};
-  polyccl_result result = find_order(&v);
+  polyccl_result result = run_order_phases(&v);
   result = result == POLYCCL_SUCCESS ? pccl_verify_mark(&v, plan) : result;
-  free_context(&v);
+  free_verify_context(&v);
   return result;
 }

@@ -94,6 +94,13 @@ static inline int32_t pccl_verify_awaited(const pccl_verify *v, int32_t rank, co
   return v->plan->tb[v->plan->rank[rank].tb + wait->tb].step + wait->step;
 }
 
+/* The topological order, rank by rank: the steps of rank r are sorted[first[r]] up to sorted[first[r + 1]].
+ * `first` has [ranks + 1] elements, `sorted` [steps]. */
+void pccl_verify_sort_by_rank(const pccl_verify *v, size_t *first, int32_t *sorted);
+
+/* The largest number of cells of a rank. */
+size_t pccl_verify_max_cells(const pccl_verify *v);
+
 /* The cell of chunk `index` of scratch, which a step touches, counted on its rank. */
 int32_t pccl_verify_scratch_cell(const pccl_verify *v, int32_t rank, int32_t index);
 

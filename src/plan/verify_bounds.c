@@ -9,11 +9,7 @@
 #include "base/vec.h"
 #include "plan/verify.h"
 
-static bool in_range(int32_t first, int32_t count, size_t size) {
-  return first >= 0 && count >= 0 && (size_t)first + (size_t)count <= size;
-}
-
-static polyccl_result check_header(pccl_verify *v) {
+static polyccl_result check_head_bounds(pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   if (plan->rank == NULL || (plan->tb == NULL && plan->tbs > 0) || (plan->step == NULL && plan->steps > 0) ||
       (plan->wait == NULL && plan->waits > 0) || (plan->connection == NULL && plan->connections > 0) ||
@@ -46,7 +42,7 @@ static polyccl_result check_header(pccl_verify *v) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs) {
+static polyccl_result check_rank_bounds(pccl_verify *v, int32_t r, size_t *tbs) {
   const polyccl_plan *plan = v->plan;
   const polyccl_plan_rank *rank = &plan->rank[r];
   int32_t input, output;
@@ -60,7 +56,7 @@ static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d has %d scratch chunks, out of range (0 to %d)", r, rank->scratch,
                      POLYCCL_MAX_CHUNKS);
   }
-  if (!in_range(rank->tb, rank->tbs, plan->tbs)) {
+  if (!pccl_range_fits(rank->tb, rank->tbs, plan->tbs)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d: its %d thread blocks from %d on are not among the plan's %zu", r,
                      rank->tbs, rank->tb, plan->tbs);
   }
@@ -77,11 +73,11 @@ static polyccl_result check_rank(pccl_verify *v, int32_t r, size_t *tbs) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_ranks(pccl_verify *v) {
+static polyccl_result check_all_rank_bounds(pccl_verify *v) {
   size_t tbs = 0;
   v->user_cells = pccl_collective_cells(&v->spec);
   for (int32_t r = 0; r < v->plan->ranks; r++) {
-    PCCL_TRY(check_rank(v, r, &tbs));
+    PCCL_TRY(check_rank_bounds(v, r, &tbs));
   }
   /* A thread block names one rank, so the ranks' ranges are disjoint, and this makes them cover all. */
   if (tbs != v->plan->tbs) {
@@ -90,7 +86,7 @@ static polyccl_result check_ranks(pccl_verify *v) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_thread_blocks(pccl_verify *v) {
+static polyccl_result check_step_owners(pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   v->step_tb = pccl_array(plan->steps, sizeof *v->step_tb);
   if (v->step_tb == NULL) {
@@ -103,7 +99,7 @@ static polyccl_result check_thread_blocks(pccl_verify *v) {
   for (size_t t = 0; t < plan->tbs; t++) {
     const polyccl_thread_block *tb = &plan->tb[t];
     int32_t local = (int32_t)t - plan->rank[tb->rank].tb;
-    if (!in_range(tb->step, tb->steps, plan->steps)) {
+    if (!pccl_range_fits(tb->step, tb->steps, plan->steps)) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d tb %d: its steps are not among the plan's %zu", tb->rank, local,
                        plan->steps);
     }
@@ -123,7 +119,7 @@ static polyccl_result check_thread_blocks(pccl_verify *v) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_connections(pccl_verify *v) {
+static polyccl_result check_connection_bounds(pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   pccl_map seen = {0};
   polyccl_result result = POLYCCL_SUCCESS;
@@ -146,7 +142,7 @@ static polyccl_result check_connections(pccl_verify *v) {
     if (pccl_map_put(&seen, key, 0, &is_new) == NULL) {
       result = pccl_verify_no_memory(v, "checking the numbers");
     } else if (!is_new) {
-      result = pccl_fail(POLYCCL_ERROR_INVALID, "the connection from rank %d to rank %d, channel %d, is there twice",
+      result = pccl_fail(POLYCCL_ERROR_INVALID, "the connection from rank %d to rank %d, channel %d, occurs twice",
                          at->src, at->dst, at->channel);
     }
     if (at->channel >= v->report.channels) {
@@ -157,7 +153,7 @@ static polyccl_result check_connections(pccl_verify *v) {
   return result;
 }
 
-static polyccl_result check_endpoint(const pccl_verify *v, int32_t s, bool used, int32_t connection, bool sends) {
+static polyccl_result check_step_endpoint(const pccl_verify *v, int32_t s, bool used, int32_t connection, bool sends) {
   const char *what = sends ? "send" : "receive";
   if (!used) {
     return connection == -1 ? POLYCCL_SUCCESS
@@ -174,7 +170,8 @@ static polyccl_result check_endpoint(const pccl_verify *v, int32_t s, bool used,
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_operand(const pccl_verify *v, int32_t s, uint8_t buffer, int32_t first, bool writes) {
+static polyccl_result check_operand_bounds(const pccl_verify *v, int32_t s, uint8_t buffer, int32_t first,
+                                           bool writes) {
   const polyccl_plan_rank *rank = &v->plan->rank[pccl_verify_rank(v, (size_t)s)];
   int32_t count = v->plan->step[s].count;
   if (buffer > POLYCCL_BUF_SCRATCH) {
@@ -192,17 +189,17 @@ static polyccl_result check_operand(const pccl_verify *v, int32_t s, uint8_t buf
 }
 
 /* A number for a chunk, the same for both names of one memory; those of scratch follow. */
-static int64_t memory_place(const pccl_verify *v, int32_t rank, uint8_t buffer, int32_t index) {
+static int64_t find_memory_place(const pccl_verify *v, int32_t rank, uint8_t buffer, int32_t index) {
   return buffer == POLYCCL_BUF_SCRATCH ? (int64_t)v->user_cells + index
                                        : pccl_collective_cell(&v->spec, rank, buffer == POLYCCL_BUF_OUTPUT, index);
 }
 
 /* Equal or disjoint: how an executor walks through a step's chunks must not matter. */
-static polyccl_result check_overlap(const pccl_verify *v, int32_t s) {
+static polyccl_result check_operand_overlap(const pccl_verify *v, int32_t s) {
   const polyccl_step *step = &v->plan->step[s];
   int32_t rank = pccl_verify_rank(v, (size_t)s);
-  int64_t src = memory_place(v, rank, step->src_buf, step->src);
-  int64_t dst = memory_place(v, rank, step->dst_buf, step->dst);
+  int64_t src = find_memory_place(v, rank, step->src_buf, step->src);
+  int64_t dst = find_memory_place(v, rank, step->dst_buf, step->dst);
   if (src != dst && llabs(src - dst) < step->count) {
     return pccl_verify_fail(v, s, "reads %s[%d] and writes %s[%d], %d chunks, which overlap",
                             pccl_verify_buffer(step->src_buf), step->src, pccl_verify_buffer(step->dst_buf), step->dst,
@@ -211,7 +208,7 @@ static polyccl_result check_overlap(const pccl_verify *v, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_waits(const pccl_verify *v, int32_t s) {
+static polyccl_result check_wait_bounds(const pccl_verify *v, int32_t s) {
   const polyccl_plan *plan = v->plan;
   const polyccl_step *step = &plan->step[s];
   const polyccl_plan_rank *rank = &plan->rank[pccl_verify_rank(v, (size_t)s)];
@@ -233,7 +230,7 @@ static polyccl_result check_waits(const pccl_verify *v, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_step(const pccl_verify *v, int32_t s) {
+static polyccl_result check_step_bounds(const pccl_verify *v, int32_t s) {
   const polyccl_step *step = &v->plan->step[s];
   if (step->op >= POLYCCL_STEP_OP_COUNT) {
     return pccl_verify_fail(v, s, "has the unknown op number %d", step->op);
@@ -242,27 +239,27 @@ static polyccl_result check_step(const pccl_verify *v, int32_t s) {
     return pccl_verify_fail(v, s, "has unknown flags 0x%x", step->flags);
   }
   const pccl_op_traits *op = &pccl_ops[step->op];
-  PCCL_TRY(check_endpoint(v, s, op->receives, step->recv, false));
-  PCCL_TRY(check_endpoint(v, s, op->sends, step->send, true));
-  if (step->op != POLYCCL_STEP_NOP && step->count < 1) {
+  PCCL_TRY(check_step_endpoint(v, s, op->receives, step->recv, false));
+  PCCL_TRY(check_step_endpoint(v, s, op->sends, step->send, true));
+  if (pccl_op_moves(step->op) && step->count < 1) {
     return pccl_verify_fail(v, s, "has a count of %d chunks", step->count);
   }
   if (op->reads_src) {
-    PCCL_TRY(check_operand(v, s, step->src_buf, step->src, false));
+    PCCL_TRY(check_operand_bounds(v, s, step->src_buf, step->src, false));
   }
   if (op->writes_dst) {
-    PCCL_TRY(check_operand(v, s, step->dst_buf, step->dst, true));
+    PCCL_TRY(check_operand_bounds(v, s, step->dst_buf, step->dst, true));
   }
   if (op->reads_src && op->writes_dst) {
-    PCCL_TRY(check_overlap(v, s));
+    PCCL_TRY(check_operand_overlap(v, s));
   }
-  if (step->waits != 0 && !in_range(step->wait, step->waits, v->plan->waits)) {
+  if (step->waits != 0 && !pccl_range_fits(step->wait, step->waits, v->plan->waits)) {
     return pccl_verify_fail(v, s, "has waits that are not among the plan's %zu", v->plan->waits);
   }
-  return check_waits(v, s);
+  return check_wait_bounds(v, s);
 }
 
-static polyccl_result check_steps(pccl_verify *v) {
+static polyccl_result check_all_step_bounds(pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   size_t touches = 0, waits = 0;
   for (size_t s = 0; s < plan->steps; s++) {
@@ -271,8 +268,8 @@ static polyccl_result check_steps(pccl_verify *v) {
     if (waits > plan->waits) {
       return pccl_verify_fail(v, (int32_t)s, "shares its waits with other steps: the plan has only %zu", plan->waits);
     }
-    PCCL_TRY(check_step(v, (int32_t)s));
-    touches += plan->step[s].op != POLYCCL_STEP_NOP ? (size_t)plan->step[s].count : 0;
+    PCCL_TRY(check_step_bounds(v, (int32_t)s));
+    touches += pccl_op_moves(plan->step[s].op) ? (size_t)plan->step[s].count : 0;
     if (touches > PCCL_VERIFY_MAX_TOUCHES) {
       return pccl_fail(POLYCCL_ERROR_LIMIT, "the steps touch more than %zu chunks in all, the verifier's limit",
                        PCCL_VERIFY_MAX_TOUCHES);
@@ -281,14 +278,14 @@ static polyccl_result check_steps(pccl_verify *v) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_leaf(const pccl_verify *v, const polyccl_leaf *leaf, const char *what) {
+static polyccl_result check_leaf_bounds(const pccl_verify *v, const polyccl_leaf *leaf, const char *what) {
   if (leaf->rank < 0 || leaf->rank >= v->plan->ranks || leaf->chunk < 0 || leaf->chunk >= v->plan->chunks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s: rank %d chunk %d is out of range", what, leaf->rank, leaf->chunk);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_posts(const pccl_verify *v, pccl_map *seen) {
+static polyccl_result check_post_bounds(const pccl_verify *v, pccl_map *seen) {
   const polyccl_plan *plan = v->plan;
   size_t leaves = 0;
   for (size_t i = 0; i < plan->posts; i++) {
@@ -299,12 +296,12 @@ static polyccl_result check_posts(const pccl_verify *v, pccl_map *seen) {
                        post->chunk);
     }
     leaves += post->leaves > 0 ? (size_t)post->leaves : 0;
-    if (post->leaves < 1 || !in_range(post->leaf, post->leaves, plan->leaves) || leaves > plan->leaves) {
+    if (post->leaves < 1 || !pccl_range_fits(post->leaf, post->leaves, plan->leaves) || leaves > plan->leaves) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d output[%d]: its contributions are out of range",
                        post->rank, post->chunk);
     }
     for (int32_t k = post->leaf; k < post->leaf + post->leaves; k++) {
-      PCCL_TRY(check_leaf(v, &plan->leaf[k], "postcondition"));
+      PCCL_TRY(check_leaf_bounds(v, &plan->leaf[k], "postcondition"));
     }
     bool is_new;
     if (pccl_map_put(seen, (uint64_t)post->rank << 32 | (uint64_t)post->chunk, 0, &is_new) == NULL) {
@@ -317,27 +314,27 @@ static polyccl_result check_posts(const pccl_verify *v, pccl_map *seen) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_declarations(const pccl_verify *v) {
+static polyccl_result check_custom_bounds(const pccl_verify *v) {
   const polyccl_plan *plan = v->plan;
   if (plan->collective != POLYCCL_CUSTOM && (plan->posts != 0 || plan->absents != 0)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "only custom collectives declare a postcondition or absent chunks, not %s",
                      polyccl_collective_name(plan->collective));
   }
   for (size_t i = 0; i < plan->absents; i++) {
-    PCCL_TRY(check_leaf(v, &plan->absent[i], "absent chunk"));
+    PCCL_TRY(check_leaf_bounds(v, &plan->absent[i], "absent chunk"));
   }
   pccl_map seen = {0};
-  polyccl_result result = check_posts(v, &seen);
+  polyccl_result result = check_post_bounds(v, &seen);
   pccl_map_free(&seen);
   return result;
 }
 
 polyccl_result pccl_verify_bounds(pccl_verify *v) {
-  PCCL_TRY(check_header(v));
-  PCCL_TRY(check_ranks(v));
-  PCCL_TRY(check_thread_blocks(v));
-  PCCL_TRY(check_connections(v));
-  PCCL_TRY(check_steps(v));
-  PCCL_TRY(check_declarations(v));
+  PCCL_TRY(check_head_bounds(v));
+  PCCL_TRY(check_all_rank_bounds(v));
+  PCCL_TRY(check_step_owners(v));
+  PCCL_TRY(check_connection_bounds(v));
+  PCCL_TRY(check_all_step_bounds(v));
+  PCCL_TRY(check_custom_bounds(v));
   return pccl_verify_cells(v);
 }

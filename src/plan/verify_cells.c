@@ -9,27 +9,27 @@
 
 typedef PCCL_VEC(pccl_scratch_part) scratch_parts;
 
-static int compare_parts(const void *a, const void *b) {
+static int compare_scratch_parts(const void *a, const void *b) {
   const pccl_scratch_part *x = a, *y = b;
   return (x->first > y->first) - (x->first < y->first);
 }
 
-static bool add_operand(scratch_parts *parts, uint8_t buffer, int32_t first, int32_t count) {
+static bool add_scratch_of_operand(scratch_parts *parts, uint8_t buffer, int32_t first, int32_t count) {
   return buffer != POLYCCL_BUF_SCRATCH ||
          pccl_vec_push(parts, (pccl_scratch_part){.first = first, .end = first + count});
 }
 
-static bool add_step(scratch_parts *parts, const polyccl_step *step) {
+static bool add_scratch_of_step(scratch_parts *parts, const polyccl_step *step) {
   const pccl_op_traits *op = &pccl_ops[step->op];
-  return (!op->reads_src || add_operand(parts, step->src_buf, step->src, step->count)) &&
-         (!op->writes_dst || add_operand(parts, step->dst_buf, step->dst, step->count));
+  return (!op->reads_src || add_scratch_of_operand(parts, step->src_buf, step->src, step->count)) &&
+         (!op->writes_dst || add_scratch_of_operand(parts, step->dst_buf, step->dst, step->count));
 }
 
 /* Sorts the parts from `from` on and joins those that meet. */
-static void join_parts(scratch_parts *parts, size_t from) {
+static void merge_scratch_parts(scratch_parts *parts, size_t from) {
   size_t end = from;
   if (parts->len - from > 1) {
-    qsort(parts->data + from, parts->len - from, sizeof *parts->data, compare_parts);
+    qsort(parts->data + from, parts->len - from, sizeof *parts->data, compare_scratch_parts);
   }
   for (size_t i = from; i < parts->len; i++) {
     pccl_scratch_part *at = &parts->data[i], *last = end > from ? &parts->data[end - 1] : NULL;
@@ -42,12 +42,12 @@ static void join_parts(scratch_parts *parts, size_t from) {
   parts->len = end;
 }
 
-static bool add_rank(const pccl_verify *v, const polyccl_plan_rank *rank, scratch_parts *parts) {
+static bool add_scratch_of_rank(const pccl_verify *v, const polyccl_plan_rank *rank, scratch_parts *parts) {
   size_t from = parts->len;
   for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
     const polyccl_thread_block *tb = &v->plan->tb[t];
     for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
-      if (!add_step(parts, &v->plan->step[s])) {
+      if (!add_scratch_of_step(parts, &v->plan->step[s])) {
         return false;
       }
     }
@@ -56,7 +56,7 @@ static bool add_rank(const pccl_verify *v, const polyccl_plan_rank *rank, scratc
     parts->len = from;
     return pccl_vec_push(parts, (pccl_scratch_part){.first = 0, .end = rank->scratch});
   }
-  join_parts(parts, from);
+  merge_scratch_parts(parts, from);
   return true;
 }
 
@@ -64,7 +64,7 @@ static polyccl_result number_cells(pccl_verify *v, scratch_parts *parts) {
   for (int32_t r = 0; r < v->plan->ranks; r++) {
     int32_t cells = 0;
     v->parts[r] = parts->len;
-    if (!add_rank(v, &v->plan->rank[r], parts)) {
+    if (!add_scratch_of_rank(v, &v->plan->rank[r], parts)) {
       return pccl_verify_no_memory(v, "the scratch that steps touch");
     }
     for (size_t i = v->parts[r]; i < parts->len; i++) {
@@ -94,6 +94,15 @@ polyccl_result pccl_verify_cells(pccl_verify *v) {
   polyccl_result result = number_cells(v, &parts);
   v->part = parts.data;
   return result;
+}
+
+size_t pccl_verify_max_cells(const pccl_verify *v) {
+  size_t max = 0;
+  for (int32_t r = 0; r < v->plan->ranks; r++) {
+    size_t cells = v->cell[r + 1] - v->cell[r];
+    max = cells > max ? cells : max;
+  }
+  return max;
 }
 
 int32_t pccl_verify_scratch_cell(const pccl_verify *v, int32_t rank, int32_t index) {

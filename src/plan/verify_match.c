@@ -12,7 +12,8 @@ typedef struct direction {
   int32_t *count; /* [connections] */
 } direction;
 
-static polyccl_result own(const pccl_verify *v, direction *d, int32_t connection, int32_t s, const char *verb) {
+static polyccl_result record_direction_use(const pccl_verify *v, direction *d, int32_t connection, int32_t s,
+                                           const char *verb) {
   int32_t tb = v->step_tb[s];
   if (d->tb[connection] != -1 && d->tb[connection] != tb) {
     const polyccl_connection *at = &v->plan->connection[connection];
@@ -30,10 +31,10 @@ static polyccl_result count_messages(const pccl_verify *v, direction *sends, dir
   for (size_t s = 0; s < plan->steps; s++) {
     const polyccl_step *step = &plan->step[s];
     if (step->send >= 0) {
-      PCCL_TRY(own(v, sends, step->send, (int32_t)s, "sends"));
+      PCCL_TRY(record_direction_use(v, sends, step->send, (int32_t)s, "sends"));
     }
     if (step->recv >= 0) {
-      PCCL_TRY(own(v, receives, step->recv, (int32_t)s, "receives"));
+      PCCL_TRY(record_direction_use(v, receives, step->recv, (int32_t)s, "receives"));
     }
   }
   for (size_t c = 0; c < plan->connections; c++) {
@@ -75,7 +76,7 @@ static polyccl_result pair_messages(pccl_verify *v, int32_t *first, int32_t *sen
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result match(pccl_verify *v, int32_t *work, int32_t *sends) {
+static polyccl_result match_connections(pccl_verify *v, int32_t *work, int32_t *sends) {
   size_t n = v->plan->connections;
   direction out = {.tb = work, .count = work + n}, in = {.tb = work + 2 * n, .count = work + 3 * n};
   for (size_t c = 0; c < n; c++) {
@@ -104,7 +105,7 @@ polyccl_result pccl_verify_match(pccl_verify *v) {
     for (size_t s = 0; s < steps; s++) {
       v->from[s] = v->to[s] = -1;
     }
-    result = match(v, work, sends);
+    result = match_connections(v, work, sends);
   }
   free(work);
   free(sends);

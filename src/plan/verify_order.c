@@ -32,7 +32,7 @@ typedef struct machine {
 
 typedef enum blockage { NOTHING = 0, A_WAIT, A_MESSAGE, A_CREDIT } blockage;
 
-static void machine_free(machine *m) {
+static void free_machine(machine *m) {
   free(m->done);
   free(m->awaited);
   free(m->ready);
@@ -44,7 +44,7 @@ static void machine_free(machine *m) {
   free(m->receiver);
 }
 
-static polyccl_result machine_make(machine *m, const pccl_verify *v) {
+static polyccl_result make_machine(machine *m, const pccl_verify *v) {
   size_t tbs = v->plan->tbs, connections = v->plan->connections;
   *m = (machine){.v = v,
                  .done = pccl_array(tbs, sizeof(int32_t)),
@@ -58,13 +58,13 @@ static polyccl_result machine_make(machine *m, const pccl_verify *v) {
                  .receiver = pccl_array(connections, sizeof(int32_t))};
   if (m->done == NULL || m->awaited == NULL || m->ready == NULL || m->waiting == NULL || m->next == NULL ||
       m->sent == NULL || m->received == NULL || m->sender == NULL || m->receiver == NULL) {
-    machine_free(m);
+    free_machine(m);
     return pccl_verify_no_memory(v, "finding an order of the steps");
   }
   return POLYCCL_SUCCESS;
 }
 
-static void machine_reset(machine *m, int32_t depth) {
+static void reset_machine(machine *m, int32_t depth) {
   const polyccl_plan *plan = m->v->plan;
   m->depth = depth;
   m->readies = (int32_t)plan->tbs;
@@ -82,7 +82,7 @@ static void machine_reset(machine *m, int32_t depth) {
 }
 
 /* What keeps step `s`, the next of its thread block, from starting; for A_WAIT also the awaited step. */
-static blockage blocked(machine *m, int32_t s, int32_t *awaited) {
+static blockage find_blockage(machine *m, int32_t s, int32_t *awaited) {
   const pccl_verify *v = m->v;
   const polyccl_step *step = &v->plan->step[s];
   int32_t rank = pccl_verify_rank(v, (size_t)s);
@@ -103,24 +103,24 @@ static blockage blocked(machine *m, int32_t s, int32_t *awaited) {
   return NOTHING;
 }
 
-static void wake(machine *m, int32_t *place) {
+static void wake_thread_block(machine *m, int32_t *place) {
   if (*place != NOBODY) {
     m->ready[m->readies++] = *place;
     *place = NOBODY;
   }
 }
 
-static void run_step(machine *m, int32_t s) {
+static void end_step(machine *m, int32_t s) {
   const polyccl_step *step = &m->v->plan->step[s];
   m->done[m->v->step_tb[s]]++;
   m->awaited[m->v->step_tb[s]] = 0;
   if (step->recv >= 0) {
     m->received[step->recv]++;
-    wake(m, &m->sender[step->recv]);
+    wake_thread_block(m, &m->sender[step->recv]);
   }
   if (step->send >= 0) {
     m->sent[step->send]++;
-    wake(m, &m->receiver[step->send]);
+    wake_thread_block(m, &m->receiver[step->send]);
   }
   for (int32_t t = m->waiting[s]; t != NOBODY; t = m->next[t]) {
     m->ready[m->readies++] = t;
@@ -132,7 +132,7 @@ static void run_thread_block(machine *m, int32_t t, int32_t *order, size_t *ende
   const polyccl_thread_block *tb = &m->v->plan->tb[t];
   while (m->done[t] < tb->steps) {
     int32_t s = tb->step + m->done[t], awaited = -1;
-    switch (blocked(m, s, &awaited)) {
+    switch (find_blockage(m, s, &awaited)) {
       case NOTHING: break;
       case A_WAIT:
         m->next[t] = m->waiting[awaited];
@@ -141,7 +141,7 @@ static void run_thread_block(machine *m, int32_t t, int32_t *order, size_t *ende
       case A_MESSAGE: m->receiver[m->v->plan->step[s].recv] = t; return;
       case A_CREDIT: m->sender[m->v->plan->step[s].send] = t; return;
     }
-    run_step(m, s);
+    end_step(m, s);
     if (order != NULL) {
       order[*ended] = s;
     }
@@ -150,9 +150,9 @@ static void run_thread_block(machine *m, int32_t t, int32_t *order, size_t *ende
 }
 
 /* True when every step ends; `order` (or NULL) gets the steps as they end. */
-static bool run(machine *m, int32_t depth, int32_t *order) {
+static bool run_machine(machine *m, int32_t depth, int32_t *order) {
   size_t ended = 0;
-  machine_reset(m, depth);
+  reset_machine(m, depth);
   while (m->readies > 0) {
     run_thread_block(m, m->ready[--m->readies], order, &ended);
   }
@@ -162,7 +162,7 @@ static bool run(machine *m, int32_t depth, int32_t *order) {
 /* ---- the message ---- */
 
 /* The receive that frees the slot which the send `s` needs: that of the message `depth` before its own. */
-static int32_t freeing_receive(const machine *m, int32_t s) {
+static int32_t find_freeing_receive(const machine *m, int32_t s) {
   const polyccl_step *step = m->v->plan->step;
   int32_t c = step[s].send;
   for (int32_t back = m->depth; back > 0; back--) {
@@ -173,22 +173,22 @@ static int32_t freeing_receive(const machine *m, int32_t s) {
   return m->v->to[s];
 }
 
-static int32_t blocking_step(machine *m, int32_t s, blockage *why) {
+static int32_t find_blocking_step(machine *m, int32_t s, blockage *why) {
   int32_t awaited = -1;
-  *why = blocked(m, s, &awaited);
+  *why = find_blockage(m, s, &awaited);
   switch (*why) {
     case A_MESSAGE: return m->v->from[s];
-    case A_CREDIT: return freeing_receive(m, s);
+    case A_CREDIT: return find_freeing_receive(m, s);
     default: return awaited;
   }
 }
 
-static int32_t next_step(const machine *m, int32_t t) { return m->v->plan->tb[t].step + m->done[t]; }
+static int32_t find_next_step(const machine *m, int32_t t) { return m->v->plan->tb[t].step + m->done[t]; }
 
 /* After a run that stopped early: a thread block on a cycle of thread blocks that wait for one another. A walk from
  * one to the next closes it where it comes by a second time; each is looked at once, since what blocks it may be far
  * back in its steps. */
-static int32_t find_cycle(machine *m) {
+static int32_t find_blocked_cycle(machine *m) {
   const polyccl_plan *plan = m->v->plan;
   int32_t t = 0, *passed = m->next; /* the lists of who waits for what are not needed any more */
   for (size_t i = 0; i < plan->tbs; i++) {
@@ -200,44 +200,44 @@ static int32_t find_cycle(machine *m) {
   blockage why;
   while (passed[t] == 0) {
     passed[t] = 1;
-    t = m->v->step_tb[blocking_step(m, next_step(m, t), &why)];
+    t = m->v->step_tb[find_blocking_step(m, find_next_step(m, t), &why)];
   }
   return t;
 }
 
 static polyccl_result report_deadlock(machine *m, const char *remedy) {
-  enum { MAX_LINKS = 6 };
+  enum { MAX_LISTED = 6 };
   static const char *const reasons[] = {"", "the end of", "a message from", "a free slot, by the receive of"};
   char text[2048];
   size_t at = 0;
-  int32_t first = find_cycle(m), t = first, links = 0;
+  int32_t first = find_blocked_cycle(m), t = first, blocks = 0;
   const pccl_verify *v = m->v;
   do {
     blockage why;
-    int32_t s = next_step(m, t), b = blocking_step(m, s, &why);
-    if (links < MAX_LINKS) {
-      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s waits for %s %s", links > 0 ? "; " : "",
+    int32_t s = find_next_step(m, t), b = find_blocking_step(m, s, &why);
+    if (blocks < MAX_LISTED) {
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s waits for %s %s", blocks > 0 ? "; " : "",
                              pccl_verify_name(v, s).text, reasons[why], pccl_verify_name(v, b).text);
       at = at < sizeof text ? at : sizeof text - 1;
     }
-    links++;
+    blocks++;
     t = v->step_tb[b];
   } while (t != first);
   char more[48] = "";
-  if (links > MAX_LINKS) {
-    snprintf(more, sizeof more, "; and %d more until the cycle closes", links - MAX_LINKS);
+  if (blocks > MAX_LISTED) {
+    snprintf(more, sizeof more, "; and %d more until the cycle closes", blocks - MAX_LISTED);
   }
-  polyccl_location place = pccl_step_location(v->plan, &v->plan->step[next_step(m, first)]);
+  polyccl_location place = pccl_step_location(v->plan, &v->plan->step[find_next_step(m, first)]);
   return pccl_fail_at(POLYCCL_ERROR_INVALID, place, "deadlock%s: %s%s", remedy, text, more);
 }
 
 /* ---- depths ---- */
 
 /* The least depth in (bad, good] that lets the plan end; more depth never hurts. */
-static int32_t least_depth(machine *m, int32_t bad, int32_t good) {
+static int32_t bisect_min_depth(machine *m, int32_t bad, int32_t good) {
   while (good - bad > 1) {
     int32_t middle = bad + (good - bad) / 2;
-    if (run(m, middle, NULL)) {
+    if (run_machine(m, middle, NULL)) {
       good = middle;
     } else {
       bad = middle;
@@ -247,24 +247,24 @@ static int32_t least_depth(machine *m, int32_t bad, int32_t good) {
 }
 
 /* On success `order` is one of thread-block order, waits and messages (and perhaps of credits too). */
-static polyccl_result find_depth(machine *m, int32_t asked, int32_t *order, int32_t *least) {
-  if (run(m, 1, order)) {
-    *least = 1;
+static polyccl_result find_min_depth(machine *m, int32_t asked, int32_t *order, int32_t *depth) {
+  if (run_machine(m, 1, order)) {
+    *depth = 1;
     return POLYCCL_SUCCESS;
   }
-  if (!run(m, UNLIMITED, order)) {
+  if (!run_machine(m, UNLIMITED, order)) {
     return report_deadlock(m, " (with any FIFO depth)");
   }
   int32_t bad = 1, good = 2;
-  while (!run(m, good, NULL)) { /* ends: a depth of all the plan's steps is as good as unlimited */
+  while (!run_machine(m, good, NULL)) { /* ends: a depth of all the plan's steps is as good as unlimited */
     bad = good;
     good *= 2;
   }
-  *least = least_depth(m, bad, good);
-  if (asked > 0 && asked < *least) {
+  *depth = bisect_min_depth(m, bad, good);
+  if (asked > 0 && asked < *depth) {
     char remedy[64];
-    snprintf(remedy, sizeof remedy, " with FIFO depth %d (it needs at least %d)", asked, *least);
-    run(m, asked, NULL);
+    snprintf(remedy, sizeof remedy, " with FIFO depth %d (it needs at least %d)", asked, *depth);
+    run_machine(m, asked, NULL);
     return report_deadlock(m, remedy);
   }
   return POLYCCL_SUCCESS;
@@ -294,6 +294,22 @@ static void find_levels(pccl_verify *v) {
   v->report.longest = (size_t)longest;
 }
 
+void pccl_verify_sort_by_rank(const pccl_verify *v, size_t *first, int32_t *sorted) {
+  const polyccl_plan *plan = v->plan;
+  size_t *end = first + 1; /* while steps are placed: where the next step of the rank goes */
+  size_t steps = 0;
+  first[0] = 0;
+  for (int32_t r = 0; r < plan->ranks; r++) {
+    end[r] = steps;
+    for (int32_t t = plan->rank[r].tb; t < plan->rank[r].tb + plan->rank[r].tbs; t++) {
+      steps += (size_t)plan->tb[t].steps;
+    }
+  }
+  for (size_t i = 0; i < plan->steps; i++) {
+    sorted[end[pccl_verify_rank(v, (size_t)v->order[i])]++] = v->order[i];
+  }
+}
+
 polyccl_result pccl_verify_order(pccl_verify *v) {
   v->order = pccl_array(v->plan->steps, sizeof *v->order);
   v->level = pccl_array(v->plan->steps, sizeof *v->level);
@@ -301,15 +317,16 @@ polyccl_result pccl_verify_order(pccl_verify *v) {
     return pccl_verify_no_memory(v, "finding an order of the steps");
   }
   machine m;
-  PCCL_TRY(machine_make(&m, v));
+  PCCL_TRY(make_machine(&m, v));
   polyccl_result result;
   if (v->plan->order == POLYCCL_BATCH_MAJOR) {
-    result = find_depth(&m, v->plan->fifo_depth, v->order, &v->report.fifo_depth);
+    result = find_min_depth(&m, v->plan->fifo_depth, v->order, &v->report.fifo_depth);
   } else {
     v->report.fifo_depth = 1;
-    result = run(&m, UNLIMITED, v->order) ? pccl_verify_tasks(v) : report_deadlock(&m, " (with any FIFO depth)");
+    result =
+        run_machine(&m, UNLIMITED, v->order) ? pccl_verify_tasks(v) : report_deadlock(&m, " (with any FIFO depth)");
   }
-  machine_free(&m);
+  free_machine(&m);
   if (result == POLYCCL_SUCCESS) {
     find_levels(v);
   }

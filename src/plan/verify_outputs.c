@@ -5,81 +5,19 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "plan/verify_execution.h"
+#include "program/difference.h"
 
-enum { DESCRIBED_LEAVES = 1 << 20 }; /* a wrong value with more leaves is not listed */
-
-static size_t run_length(const int32_t *sorted, size_t at, size_t length, int32_t leaf) {
-  size_t end = at;
-  while (end < length && sorted[end] == leaf) {
-    end++;
-  }
-  return end - at;
-}
-
-/* One more item of a list of which only the first few are said. */
-static void list_leaf(const pccl_execution *e, pccl_text *text, size_t number, size_t times, int32_t leaf) {
-  enum { LISTED = 4 };
-  if (number > LISTED) {
-    return;
-  }
-  pccl_text_add(text, number > 0 ? " and " : "");
-  if (number == LISTED) {
-    pccl_text_add(text, "more");
-    return;
-  }
-  if (times > 1) {
-    pccl_text_add(text, "%zux ", times);
-  }
-  pccl_text_add(text, "rank %d chunk %d", leaf / e->values.input, leaf % e->values.input);
-}
-
-/* "has 2x rank 1 chunk 2, lacks rank 0 chunk 2"; both lists sorted. */
-static void describe_difference(const pccl_execution *e, pccl_text *text) {
-  const int32_t *has = e->values.list.data, *wants = e->wanted.data;
-  size_t holds = e->values.list.len, asks = e->wanted.len, extras = 0, missing = 0;
-  pccl_text extra = {0}, lacks = {0};
-  for (size_t i = 0, j = 0; i < holds || j < asks;) {
-    int32_t leaf = j == asks || (i < holds && has[i] < wants[j]) ? has[i] : wants[j];
-    size_t held = run_length(has, i, holds, leaf), wanted = run_length(wants, j, asks, leaf);
-    if (held > wanted) {
-      list_leaf(e, &extra, extras++, held, leaf);
-    } else if (held < wanted) {
-      list_leaf(e, &lacks, missing++, wanted - held, leaf);
-    }
-    i += held;
-    j += wanted;
-  }
-  pccl_text_add(text, "%s%s%s%s%s", extras > 0 ? "has " : "", extras > 0 && extra.data != NULL ? extra.data : "",
-                extras > 0 && missing > 0 ? ", " : "", missing > 0 ? "lacks " : "",
-                missing > 0 && lacks.data != NULL ? lacks.data : "");
-  pccl_text_free(&extra);
-  pccl_text_free(&lacks);
-}
-
-static polyccl_result describe(pccl_execution *e, int32_t value, pccl_text *text) {
-  e->values.list.len = 0;
-  if (value == PCCL_NOTHING) {
-    pccl_text_add(text, "holds nothing, ");
-  } else if (pccl_value_leaves(&e->values, value) > DESCRIBED_LEAVES) {
-    pccl_text_add(text, "has more than %d contributions instead of %zu", DESCRIBED_LEAVES, e->wanted.len);
-    return POLYCCL_SUCCESS;
-  } else if (!pccl_value_expand(&e->values, value)) {
-    return pccl_verify_no_memory(e->v, "what the outputs must hold");
-  }
-  pccl_sort_leaves(e->values.list.data, e->values.list.len);
-  pccl_sort_leaves(e->wanted.data, e->wanted.len);
-  describe_difference(e, text);
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result report_wrong(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell) {
+/* `wanted` as for pccl_describe_difference(). */
+static polyccl_result report_wrong_output(pccl_execution *e, int32_t rank, int32_t chunk, size_t cell,
+                                          const polyccl_leaf *wanted, size_t count) {
   int32_t writer = e->writer[cell] - 1;
   pccl_text text = {0};
-  polyccl_result result = describe(e, pccl_execution_held(e, rank, cell), &text);
+  pccl_describe_difference(&e->values, pccl_execution_held(e, rank, cell), wanted, count, e->v->plan->ranks, &text);
   const char *said = text.data != NULL && !text.failed ? text.data : "is wrong (no memory to say how)";
-  if (result == POLYCCL_SUCCESS && writer < 0) {
+  polyccl_result result;
+  if (writer < 0) {
     result = pccl_fail(POLYCCL_ERROR_INVALID, "rank %d output[%d]: %s; no step wrote it", rank, chunk, said);
-  } else if (result == POLYCCL_SUCCESS) {
+  } else {
     result = pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(e->v->plan, &e->v->plan->step[writer]),
                           "rank %d output[%d]: %s; last written by %s", rank, chunk, said,
                           pccl_verify_name(e->v, writer).text);
@@ -88,7 +26,7 @@ static polyccl_result report_wrong(pccl_execution *e, int32_t rank, int32_t chun
   return result;
 }
 
-static bool want(pccl_execution *e, const polyccl_leaf *leaf, int32_t count) {
+static bool set_wanted_leaves(pccl_execution *e, const polyccl_leaf *leaf, int32_t count) {
   e->wanted.len = 0;
   for (int32_t i = 0; i < count; i++) {
     if (!pccl_vec_push(&e->wanted, leaf[i].rank * e->values.input + leaf[i].chunk)) {
@@ -109,25 +47,15 @@ static polyccl_result check_output(pccl_execution *e, int32_t rank, int32_t chun
       if (value == leaf.rank * e->values.input + leaf.chunk) {
         return POLYCCL_SUCCESS;
       }
-      return want(e, &leaf, 1) ? report_wrong(e, rank, chunk, cell)
-                               : pccl_verify_no_memory(e->v, "what the outputs must hold");
+      return report_wrong_output(e, rank, chunk, cell, &leaf, 1);
     case PCCL_POST_ALL: break;
   }
   bool right;
   PCCL_TRY(pccl_coverage_ask(&e->coverage, value, leaf.chunk, &right));
-  if (right) {
-    return POLYCCL_SUCCESS;
-  }
-  e->wanted.len = 0;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    if (!pccl_vec_push(&e->wanted, r * e->values.input + leaf.chunk)) {
-      return pccl_verify_no_memory(e->v, "what the outputs must hold");
-    }
-  }
-  return report_wrong(e, rank, chunk, cell);
+  return right ? POLYCCL_SUCCESS : report_wrong_output(e, rank, chunk, cell, &leaf, 1);
 }
 
-static polyccl_result check_table(pccl_execution *e) {
+static polyccl_result check_standard_outputs(pccl_execution *e) {
   const polyccl_plan *plan = e->v->plan;
   for (int32_t r = 0; r < plan->ranks; r++) {
     for (int32_t k = 0; k < plan->rank[r].output; k++) {
@@ -139,36 +67,37 @@ static polyccl_result check_table(pccl_execution *e) {
 
 /* ---- custom collectives ---- */
 
-static polyccl_result check_post(pccl_execution *e, const polyccl_post *post) {
+static polyccl_result check_custom_output(pccl_execution *e, const polyccl_post *post) {
   const pccl_verify *v = e->v;
   size_t cell = v->cell[post->rank] + (size_t)pccl_verify_cell(v, post->rank, POLYCCL_BUF_OUTPUT, post->chunk);
   int32_t value = pccl_execution_held(e, post->rank, cell);
-  if (!want(e, v->plan->leaf + post->leaf, post->leaves)) {
+  if (!set_wanted_leaves(e, v->plan->leaf + post->leaf, post->leaves)) {
     return pccl_verify_no_memory(e->v, "what the outputs must hold");
   }
   bool no_memory = false;
   if (value != PCCL_NOTHING && pccl_value_holds(&e->values, value, e->wanted.data, e->wanted.len, &no_memory)) {
     return POLYCCL_SUCCESS;
   }
-  return no_memory ? pccl_no_memory("the contributions to an output chunk")
-                   : report_wrong(e, post->rank, post->chunk, cell);
+  return no_memory
+             ? pccl_no_memory("the contributions to an output chunk")
+             : report_wrong_output(e, post->rank, post->chunk, cell, v->plan->leaf + post->leaf, (size_t)post->leaves);
 }
 
-static polyccl_result check_posts(pccl_execution *e) {
+static polyccl_result check_custom_outputs(pccl_execution *e) {
   for (size_t i = 0; i < e->v->plan->posts; i++) {
-    PCCL_TRY(check_post(e, &e->v->plan->post[i]));
+    PCCL_TRY(check_custom_output(e, &e->v->plan->post[i]));
   }
   return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_verify_outputs(pccl_execution *e) {
-  PCCL_TRY(check_table(e));
-  return check_posts(e);
+  PCCL_TRY(check_standard_outputs(e));
+  return check_custom_outputs(e);
 }
 
 /* ---- identical ---- */
 
-static int32_t output_value(const pccl_execution *e, int32_t rank, int32_t chunk) {
+static int32_t find_output_value(const pccl_execution *e, int32_t rank, int32_t chunk) {
   const pccl_verify *v = e->v;
   size_t cell = v->cell[rank] + (size_t)pccl_verify_cell(v, rank, POLYCCL_BUF_OUTPUT, chunk);
   return pccl_execution_held(e, rank, cell);
@@ -186,7 +115,7 @@ static int compare_promises(const void *a, const void *b) {
   return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->value > y->value) - (x->value < y->value);
 }
 
-static polyccl_result compare_posts(pccl_execution *e) {
+static polyccl_result compare_post_values(pccl_execution *e) {
   const polyccl_plan *plan = e->v->plan;
   promise *all = pccl_array(plan->posts, sizeof *all);
   if (all == NULL) {
@@ -194,7 +123,7 @@ static polyccl_result compare_posts(pccl_execution *e) {
   }
   for (size_t i = 0; i < plan->posts; i++) {
     const polyccl_post *post = &plan->post[i];
-    all[i] = (promise){.key = 0, .value = output_value(e, post->rank, post->chunk)};
+    all[i] = (promise){.key = 0, .value = find_output_value(e, post->rank, post->chunk)};
     for (int32_t k = 0; k < post->leaves; k++) {
       const polyccl_leaf *leaf = &plan->leaf[post->leaf + k];
       all[i].key += pccl_mix64((uint64_t)leaf->rank << 32 | (uint64_t)leaf->chunk);
@@ -215,14 +144,14 @@ static polyccl_result compare_posts(pccl_execution *e) {
 polyccl_result pccl_verify_identical(pccl_execution *e) {
   const pccl_verify *v = e->v;
   if (v->plan->collective == POLYCCL_CUSTOM) {
-    return compare_posts(e);
+    return compare_post_values(e);
   }
   if (v->plan->collective != POLYCCL_ALLREDUCE) {
     return POLYCCL_SUCCESS; /* no two ranks get the same reduction */
   }
   for (int32_t r = 1; r < v->plan->ranks; r++) {
     for (int32_t k = 0; k < v->plan->rank[r].output; k++) {
-      if (output_value(e, r, k) != output_value(e, 0, k)) {
+      if (find_output_value(e, r, k) != find_output_value(e, 0, k)) {
         e->v->report.identical = false;
         return POLYCCL_SUCCESS;
       }

@@ -16,7 +16,7 @@
 
 /* ---- steps ---- */
 
-static void note_place(pccl_execution *e, int32_t value, int32_t place) {
+static void check_stored_place(pccl_execution *e, int32_t value, int32_t place) {
   if (pccl_value_place(&e->values, value) != place) {
     e->v->report.uneven = false;
   }
@@ -30,7 +30,7 @@ typedef struct operands {
   int32_t place;          /* of dst in its block; -1: scratch */
 } operands;
 
-static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at, int32_t i) {
+static polyccl_result execute_chunk(pccl_execution *e, int32_t s, const operands *at, int32_t i) {
   const polyccl_step *step = &e->v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
   int32_t value = op->receives ? at->message[i] : PCCL_NOTHING;
@@ -57,7 +57,7 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
     e->value[at->dst + (size_t)i] = value + 1;
     e->writer[at->dst + (size_t)i] = s + 1;
     if (at->place >= 0) {
-      note_place(e, value, (at->place + i) % e->values.chunks);
+      check_stored_place(e, value, (at->place + i) % e->values.chunks);
     }
   }
   if (op->sends) {
@@ -66,11 +66,11 @@ static polyccl_result run_chunk(pccl_execution *e, int32_t s, const operands *at
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result run_step(pccl_execution *e, int32_t s) {
+static polyccl_result execute_step(pccl_execution *e, int32_t s) {
   const pccl_verify *v = e->v;
   const polyccl_step *step = &v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
-  if (step->op == POLYCCL_STEP_NOP) {
+  if (!pccl_op_moves(step->op)) {
     return POLYCCL_SUCCESS;
   }
   operands at = {.rank = pccl_verify_rank(v, (size_t)s), .place = -1};
@@ -94,7 +94,7 @@ static polyccl_result run_step(pccl_execution *e, int32_t s) {
     at.message = e->sent.data + e->message[v->from[s]];
   }
   for (int32_t i = 0; i < step->count; i++) {
-    PCCL_TRY(run_chunk(e, s, &at, i));
+    PCCL_TRY(execute_chunk(e, s, &at, i));
   }
   if (e->values.sum.len > PCCL_VERIFY_MAX_SUMS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan has more than %zu different reductions, the verifier's limit",
@@ -103,7 +103,7 @@ static polyccl_result run_step(pccl_execution *e, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static void empty_absents(pccl_execution *e) {
+static void clear_absent_inputs(pccl_execution *e) {
   const pccl_verify *v = e->v;
   for (size_t i = 0; i < v->plan->absents; i++) {
     const polyccl_leaf *leaf = &v->plan->absent[i];
@@ -113,17 +113,17 @@ static void empty_absents(pccl_execution *e) {
 
 /* ---- the phase ---- */
 
-static polyccl_result execute(pccl_execution *e) {
-  empty_absents(e);
+static polyccl_result execute_plan(pccl_execution *e) {
+  clear_absent_inputs(e);
   for (size_t i = 0; i < e->v->plan->steps; i++) {
-    PCCL_TRY(run_step(e, e->v->order[i]));
+    PCCL_TRY(execute_step(e, e->v->order[i]));
   }
   PCCL_TRY(pccl_coverage_open(&e->coverage, &e->values, e->v->plan->ranks));
   PCCL_TRY(pccl_verify_outputs(e));
   return pccl_verify_identical(e);
 }
 
-static void execution_free(pccl_execution *e) {
+static void free_execution(pccl_execution *e) {
   pccl_values_free(&e->values);
   free(e->value);
   free(e->writer);
@@ -150,8 +150,8 @@ polyccl_result pccl_verify_post(pccl_verify *v) {
   if (e.value == NULL || e.writer == NULL || e.message == NULL) {
     result = pccl_verify_no_memory(v, "what the chunks hold");
   } else {
-    result = execute(&e);
+    result = execute_plan(&e);
   }
-  execution_free(&e);
+  free_execution(&e);
   return result;
 }

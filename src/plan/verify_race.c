@@ -62,11 +62,11 @@ typedef struct race {
 /* ---- clocks ---- */
 
 /* Does thread block `tb` know that step `index` of thread block `other` has ended? */
-static bool knows(const race *r, int32_t tb, int32_t other, int32_t index) {
+static bool clock_shows(const race *r, int32_t tb, int32_t other, int32_t index) {
   return r->clock[tb] != NULL && r->clock[tb][other] > index;
 }
 
-static bool raise(int32_t *clock, int32_t value) {
+static bool raise_clock(int32_t *clock, int32_t value) {
   if (*clock >= value) {
     return false;
   }
@@ -75,7 +75,7 @@ static bool raise(int32_t *clock, int32_t value) {
 }
 
 /* What had ended before step `step` of `tb` (both local) ended; NULL: nothing but itself and its predecessors. */
-static const int32_t *snapshot_at(const race *r, int32_t tb, int32_t step) {
+static const int32_t *find_snapshot(const race *r, int32_t tb, int32_t step) {
   const snapshots *history = &r->history[tb];
   size_t low = 0, high = history->len;
   while (low < high) {
@@ -89,17 +89,17 @@ static const int32_t *snapshot_at(const race *r, int32_t tb, int32_t step) {
   return low > 0 ? r->rows.data + history->data[low - 1].row : NULL;
 }
 
-static bool join(race *r, int32_t *clock, const polyccl_wait *wait) {
-  bool changed = raise(&clock[wait->tb], wait->step + 1);
-  const int32_t *row = changed ? snapshot_at(r, wait->tb, wait->step) : NULL;
+static bool join_clock(race *r, int32_t *clock, const polyccl_wait *wait) {
+  bool changed = raise_clock(&clock[wait->tb], wait->step + 1);
+  const int32_t *row = changed ? find_snapshot(r, wait->tb, wait->step) : NULL;
   r->work += row != NULL ? r->tbs : 1;
   for (size_t u = 0; row != NULL && u < r->tbs; u++) {
-    raise(&clock[u], row[u]);
+    raise_clock(&clock[u], row[u]);
   }
   return changed;
 }
 
-static polyccl_result keep(race *r, int32_t tb, int32_t index) {
+static polyccl_result keep_snapshot(race *r, int32_t tb, int32_t index) {
   size_t limit = SNAPSHOTS_FREE + SNAPSHOTS_PER_STEP * r->v->plan->steps;
   if (r->rows.len + r->tbs > (limit < SNAPSHOT_LIMIT ? limit : SNAPSHOT_LIMIT)) {
     return POLYCCL_SUCCESS;
@@ -138,7 +138,7 @@ static polyccl_result advance_clock(race *r, int32_t s) {
   int32_t *clock = r->clock[tb];
   for (int32_t w = 0; w < step->waits; w++) {
     const polyccl_wait *wait = &r->v->plan->wait[step->wait + w];
-    if (wait->tb != tb && join(r, clock, wait)) {
+    if (wait->tb != tb && join_clock(r, clock, wait)) {
       changed = true;
     }
   }
@@ -146,7 +146,7 @@ static polyccl_result advance_clock(race *r, int32_t s) {
     return POLYCCL_SUCCESS;
   }
   r->moved[tb] = true;
-  return keep(r, tb, pccl_verify_index(r->v, (size_t)s));
+  return keep_snapshot(r, tb, pccl_verify_index(r->v, (size_t)s));
 }
 
 /* ---- accesses ---- */
@@ -156,7 +156,7 @@ static polyccl_result require_order(race *r, int32_t before, int32_t s, int32_t 
   const pccl_verify *v = r->v;
   int32_t first_tb = v->plan->rank[r->rank].tb;
   int32_t from = v->step_tb[before] - first_tb, to = v->step_tb[s] - first_tb;
-  if (from == to || knows(r, to, from, pccl_verify_index(v, (size_t)before))) {
+  if (from == to || clock_shows(r, to, from, pccl_verify_index(v, (size_t)before))) {
     return POLYCCL_SUCCESS;
   }
   if (r->open.len > 0) {
@@ -170,7 +170,7 @@ static polyccl_result require_order(race *r, int32_t before, int32_t s, int32_t 
              : pccl_verify_no_memory(r->v, "finding races");
 }
 
-static polyccl_result add_reader(race *r, int32_t cell, int32_t s) {
+static polyccl_result add_cell_reader(race *r, int32_t cell, int32_t s) {
   int32_t head = r->readers[cell];
   if (head != NO_STEP && r->v->step_tb[r->pool.data[head].step] == r->v->step_tb[s]) {
     r->pool.data[head].step = s; /* it comes after the other */
@@ -189,14 +189,14 @@ static polyccl_result add_reader(race *r, int32_t cell, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result read_cell(race *r, int32_t cell, int32_t s) {
+static polyccl_result record_read(race *r, int32_t cell, int32_t s) {
   if (r->writer[cell] != NO_STEP) {
     PCCL_TRY(require_order(r, r->writer[cell], s, cell));
   }
-  return add_reader(r, cell, s);
+  return add_cell_reader(r, cell, s);
 }
 
-static polyccl_result write_cell(race *r, int32_t cell, int32_t s) {
+static polyccl_result record_write(race *r, int32_t cell, int32_t s) {
   if (r->writer[cell] != NO_STEP) {
     PCCL_TRY(require_order(r, r->writer[cell], s, cell));
   }
@@ -215,19 +215,19 @@ static polyccl_result write_cell(race *r, int32_t cell, int32_t s) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result access_cells(race *r, int32_t s) {
+static polyccl_result record_accesses(race *r, int32_t s) {
   const polyccl_step *step = &r->v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
   if (op->reads_src) {
     int32_t cell = pccl_verify_cell(r->v, r->rank, step->src_buf, step->src);
     for (int32_t i = 0; i < step->count; i++) {
-      PCCL_TRY(read_cell(r, cell + i, s));
+      PCCL_TRY(record_read(r, cell + i, s));
     }
   }
   if (op->writes_dst) { /* reduce reads them too; to write is the stronger claim */
     int32_t cell = pccl_verify_cell(r->v, r->rank, step->dst_buf, step->dst);
     for (int32_t i = 0; i < step->count; i++) {
-      PCCL_TRY(write_cell(r, cell + i, s));
+      PCCL_TRY(record_write(r, cell + i, s));
     }
   }
   return POLYCCL_SUCCESS;
@@ -260,7 +260,7 @@ static polyccl_result report_race(const race *r, const pccl_reach_query *query) 
                           second.text, pccl_verify_name(r->v, query->before).text, first.text);
 }
 
-static polyccl_result answer_open(race *r) {
+static polyccl_result answer_open_queries(race *r) {
   size_t failed;
   PCCL_TRY(pccl_reach_ask_all(r->reach, r->open.data, r->open.len, &failed));
   if (failed < r->open.len) {
@@ -272,7 +272,7 @@ static polyccl_result answer_open(race *r) {
 
 /* ---- ranks ---- */
 
-static void start_rank(race *r, int32_t rank) {
+static void reset_race_rank(race *r, int32_t rank) {
   const polyccl_plan_rank *at = &r->v->plan->rank[rank];
   for (size_t t = 0; t < r->tbs; t++) { /* of the rank before */
     r->history[t].len = 0;
@@ -291,53 +291,32 @@ static void start_rank(race *r, int32_t rank) {
   }
 }
 
-static polyccl_result check_rank(race *r, int32_t rank, const int32_t *steps, size_t count) {
+static polyccl_result check_rank_races(race *r, int32_t rank, const int32_t *steps, size_t count) {
   if (count < 2) {
     return POLYCCL_SUCCESS;
   }
-  start_rank(r, rank);
+  reset_race_rank(r, rank);
   for (size_t i = 0; i < count; i++) {
     PCCL_TRY(advance_clock(r, steps[i]));
-    PCCL_TRY(access_cells(r, steps[i]));
+    PCCL_TRY(record_accesses(r, steps[i]));
     if (r->open.len >= QUERY_LIMIT) {
-      PCCL_TRY(answer_open(r));
+      PCCL_TRY(answer_open_queries(r));
     }
   }
-  return answer_open(r);
+  return answer_open_queries(r);
 }
 
-/* The topological order, rank by rank: `first` [ranks + 1]. */
-static void sort_by_rank(const pccl_verify *v, size_t *first, int32_t *sorted) {
-  const polyccl_plan *plan = v->plan;
-  first[0] = 0;
-  for (int32_t r = 0; r < plan->ranks; r++) {
-    size_t steps = 0;
-    for (int32_t t = plan->rank[r].tb; t < plan->rank[r].tb + plan->rank[r].tbs; t++) {
-      steps += (size_t)plan->tb[t].steps;
-    }
-    first[r + 1] = first[r] + steps;
-  }
-  for (size_t i = plan->steps; i-- > 0;) { /* from the end: first[r + 1] walks down to first[r] */
-    sorted[--first[pccl_verify_rank(v, (size_t)v->order[i]) + 1]] = v->order[i];
-  }
-}
-
-static polyccl_result check_ranks(race *r, size_t *first, int32_t *sorted) {
+static polyccl_result check_all_rank_races(race *r, size_t *first, int32_t *sorted) {
   const polyccl_plan *plan = r->v->plan;
-  sort_by_rank(r->v, first, sorted);
+  pccl_verify_sort_by_rank(r->v, first, sorted);
   for (int32_t rank = 0; rank < plan->ranks; rank++) {
-    size_t end = rank + 1 < plan->ranks ? first[rank + 2] : plan->steps;
-    PCCL_TRY(check_rank(r, rank, sorted + first[rank + 1], end - first[rank + 1]));
+    PCCL_TRY(check_rank_races(r, rank, sorted + first[rank], first[rank + 1] - first[rank]));
   }
   return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_verify_race(const pccl_verify *v) {
-  size_t max_cells = 0, tbs = (size_t)v->report.max_tbs;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    size_t cells = v->cell[r + 1] - v->cell[r];
-    max_cells = cells > max_cells ? cells : max_cells;
-  }
+  size_t max_cells = pccl_verify_max_cells(v), tbs = (size_t)v->report.max_tbs;
   race r = {.v = v,
             .max_tbs = tbs,
             .clock = pccl_zeroed(tbs, sizeof(int32_t *)),
@@ -345,14 +324,14 @@ polyccl_result pccl_verify_race(const pccl_verify *v) {
             .history = pccl_zeroed(tbs, sizeof(snapshots)),
             .writer = pccl_array(max_cells, sizeof(int32_t)),
             .readers = pccl_array(max_cells, sizeof(int32_t))};
-  size_t *first = pccl_array((size_t)v->plan->ranks + 2, sizeof *first);
+  size_t *first = pccl_array((size_t)v->plan->ranks + 1, sizeof *first);
   int32_t *sorted = pccl_array(v->plan->steps, sizeof *sorted);
   polyccl_result result = POLYCCL_SUCCESS;
   if (r.clock == NULL || r.moved == NULL || r.history == NULL || r.writer == NULL || r.readers == NULL ||
       first == NULL || sorted == NULL) {
     result = pccl_verify_no_memory(v, "finding races");
   } else if ((result = pccl_reach_open(v, &r.reach)) == POLYCCL_SUCCESS) {
-    result = check_ranks(&r, first, sorted);
+    result = check_all_rank_races(&r, first, sorted);
   }
   pccl_reach_close(r.reach);
   for (size_t t = 0; r.history != NULL && t < tbs; t++) {

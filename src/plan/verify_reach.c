@@ -30,7 +30,7 @@ typedef enum answer { NO, YES, UNKNOWN, NO_MEMORY } answer;
 
 bool pccl_reach_exhausted(const pccl_reach *r) { return r->work > PCCL_VERIFY_MAX_REACH; }
 
-static bool visit(reach *r, int32_t s, int32_t level) {
+static bool push_step_run(reach *r, int32_t s, int32_t level) {
   if (r->v->level[s] <= level) {
     return true;
   }
@@ -42,25 +42,25 @@ static bool visit(reach *r, int32_t s, int32_t level) {
 }
 
 /* Pushes what leads to step `s` from other thread blocks. */
-static bool expand(reach *r, int32_t s, int32_t level) {
+static bool push_predecessors(reach *r, int32_t s, int32_t level) {
   const pccl_verify *v = r->v;
   const polyccl_step *step = &v->plan->step[s];
   int32_t rank = pccl_verify_rank(v, (size_t)s);
   for (int32_t w = 0; w < step->waits; w++) {
-    if (!visit(r, pccl_verify_awaited(v, rank, &v->plan->wait[step->wait + w]), level)) {
+    if (!push_step_run(r, pccl_verify_awaited(v, rank, &v->plan->wait[step->wait + w]), level)) {
       return false;
     }
   }
-  return v->from[s] < 0 || visit(r, v->from[s], level);
+  return v->from[s] < 0 || push_step_run(r, v->from[s], level);
 }
 
 /* Visits what comes before `after` and has a chain longer than `level`, until it meets `wanted` (NO_STEP: until there
  * is no more) or has looked at `limit` steps. What it met is below `seen`. A step's way to other thread blocks is
  * followed before the steps that come before it in its own: a way back through many ranks is found in as many steps. */
-static answer search(reach *r, int32_t after, int32_t level, int32_t wanted, size_t limit) {
+static answer search_backwards(reach *r, int32_t after, int32_t level, int32_t wanted, size_t limit) {
   const pccl_verify *v = r->v;
   size_t visited = 0;
-  if (!visit(r, after, level)) {
+  if (!push_step_run(r, after, level)) {
     return NO_MEMORY;
   }
   while (r->stack.len > 0) {
@@ -84,31 +84,33 @@ static answer search(reach *r, int32_t after, int32_t level, int32_t wanted, siz
     if (++visited > limit) {
       return UNKNOWN;
     }
-    if ((at.count > 1 && !pccl_vec_push(&r->stack, (struct run){s - 1, at.count - 1})) || !expand(r, s, level)) {
+    if ((at.count > 1 && !pccl_vec_push(&r->stack, (struct run){s - 1, at.count - 1})) ||
+        !push_predecessors(r, s, level)) {
       return NO_MEMORY;
     }
   }
   return NO;
 }
 
-static void forget(reach *r) {
+static void reset_search(reach *r) {
   for (size_t i = 0; i < r->dirty.len; i++) {
     r->seen[r->dirty.data[i]] = 0;
   }
   r->dirty.len = r->stack.len = 0;
 }
 
-static answer ask(reach *r, int32_t before, int32_t after) {
+static answer ask_one_query(reach *r, int32_t before, int32_t after) {
   r->work++;
   /* The level is that of `before` minus 1, so that it is visited itself. */
-  answer found = pccl_reach_exhausted(r) ? UNKNOWN : search(r, after, r->v->level[before] - 1, before, SEARCH_STEPS);
-  forget(r);
+  answer found =
+      pccl_reach_exhausted(r) ? UNKNOWN : search_backwards(r, after, r->v->level[before] - 1, before, SEARCH_STEPS);
+  reset_search(r);
   return found;
 }
 
 /* query[from .. to), all about one later step: `open` gets the unanswered, *failed the first that is not so. */
-static answer ask_together(reach *r, const pccl_reach_query *query, size_t from, size_t to, size_t *open, size_t *opens,
-                           size_t *failed) {
+static answer ask_queries_of_step(reach *r, const pccl_reach_query *query, size_t from, size_t to, size_t *open,
+                                  size_t *opens, size_t *failed) {
   const pccl_verify *v = r->v;
   int32_t level = INT32_MAX;
   for (size_t i = from; i < to; i++) {
@@ -118,7 +120,7 @@ static answer ask_together(reach *r, const pccl_reach_query *query, size_t from,
   int32_t wanted = to - from == 1 ? query[from].before : NO_STEP;
   answer end = UNKNOWN;
   if (!pccl_reach_exhausted(r)) {
-    end = search(r, query[from].after, level - 1, wanted, SEARCH_STEPS * (to - from));
+    end = search_backwards(r, query[from].after, level - 1, wanted, SEARCH_STEPS * (to - from));
   }
   for (size_t i = from; i < to && end != NO_MEMORY && end != YES && *failed == to; i++) {
     int32_t before = query[i].before;
@@ -131,12 +133,12 @@ static answer ask_together(reach *r, const pccl_reach_query *query, size_t from,
       open[(*opens)++] = i;
     }
   }
-  forget(r);
+  reset_search(r);
   return end;
 }
 
 /* last[s]: the highest index of a step of `tb` that is `s` or comes before it; -1: none. */
-static void sweep(reach *r, int32_t tb, int32_t *last) {
+static void sweep_thread_block(reach *r, int32_t tb, int32_t *last) {
   const pccl_verify *v = r->v;
   const polyccl_plan *plan = v->plan;
   r->work += plan->steps;
@@ -162,7 +164,8 @@ static void sweep(reach *r, int32_t tb, int32_t *last) {
 }
 
 /* query[open[i]] for all i, of which the first that is not so. */
-static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t *open, size_t count, size_t *failed) {
+static polyccl_result sweep_open_queries(reach *r, const pccl_reach_query *query, size_t *open, size_t count,
+                                         size_t *failed) {
   const pccl_verify *v = r->v;
   int32_t *last = pccl_array(v->plan->steps, sizeof *last);
   if (last == NULL) {
@@ -170,7 +173,7 @@ static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t
   }
   while (count > 0 && !pccl_reach_exhausted(r)) {
     int32_t tb = v->step_tb[query[open[0]].before];
-    sweep(r, tb, last);
+    sweep_thread_block(r, tb, last);
     size_t left = 0;
     for (size_t i = 0; i < count; i++) {
       const pccl_reach_query *q = &query[open[i]];
@@ -187,11 +190,12 @@ static polyccl_result sweep_open(reach *r, const pccl_reach_query *query, size_t
     return POLYCCL_SUCCESS;
   }
   return pccl_fail(POLYCCL_ERROR_LIMIT,
-                   "what orders the steps goes through other ranks, by more ways than the verifier "
-                   "follows; waits within the rank would say it directly");
+                   "the order of the steps depends on more ways through other ranks than the verifier "
+                   "follows; waits within the rank would state it directly");
 }
 
-static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t count, size_t *open, size_t *failed) {
+static polyccl_result answer_all_queries(reach *r, const pccl_reach_query *query, size_t count, size_t *open,
+                                         size_t *failed) {
   size_t opens = 0;
   *failed = count;
   for (size_t i = 0, end; i < count && *failed == count; i = end) {
@@ -199,12 +203,12 @@ static polyccl_result answer_all(reach *r, const pccl_reach_query *query, size_t
       end++;
     }
     size_t first_failed = end;
-    if (ask_together(r, query, i, end, open, &opens, &first_failed) == NO_MEMORY) {
+    if (ask_queries_of_step(r, query, i, end, open, &opens, &first_failed) == NO_MEMORY) {
       return pccl_verify_no_memory(r->v, "finding what orders the steps");
     }
     *failed = first_failed < end ? first_failed : count;
   }
-  return opens > 0 ? sweep_open(r, query, open, opens, failed) : POLYCCL_SUCCESS;
+  return opens > 0 ? sweep_open_queries(r, query, open, opens, failed) : POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_reach_open(const pccl_verify *v, pccl_reach **opened) {
@@ -225,7 +229,7 @@ polyccl_result pccl_reach_ask_all(pccl_reach *r, const pccl_reach_query *query, 
   }
   size_t *open = pccl_array(count, sizeof *open);
   polyccl_result result = open == NULL ? pccl_verify_no_memory(r->v, "finding what orders the steps")
-                                       : answer_all(r, query, count, open, failed);
+                                       : answer_all_queries(r, query, count, open, failed);
   free(open);
   return result;
 }
@@ -235,7 +239,7 @@ polyccl_result pccl_reach_ask(pccl_reach *r, int32_t before, int32_t after, bool
     *certain = false;
     return POLYCCL_SUCCESS;
   }
-  answer found = ask(r, before, after);
+  answer found = ask_one_query(r, before, after);
   *certain = found == YES;
   return found == NO_MEMORY ? pccl_verify_no_memory(r->v, "finding what orders the steps") : POLYCCL_SUCCESS;
 }

@@ -58,36 +58,31 @@ typedef struct range {
   int32_t rank, cell, count; /* count 0: none */
 } range;
 
-static range range_of(const pccl_verify *v, int32_t s, uint8_t buffer, int32_t chunk) {
+static range find_operand_cells(const pccl_verify *v, int32_t s, uint8_t buffer, int32_t chunk) {
   int32_t rank = pccl_verify_rank(v, (size_t)s);
   return (range){rank, pccl_verify_cell(v, rank, buffer, chunk), v->plan->step[s].count};
 }
 
 /* Where the message of sending step `s` stands after it; none for rrs. */
-static range lent_by(const pccl_verify *v, int32_t s) {
+static range find_lent_cells(const pccl_verify *v, int32_t s) {
   const polyccl_step *step = &v->plan->step[s];
   const pccl_op_traits *op = &pccl_ops[step->op];
   if (!op->sends || (op->receives && !op->writes_dst)) {
     return (range){0};
   }
-  return op->writes_dst ? range_of(v, s, step->dst_buf, step->dst) : range_of(v, s, step->src_buf, step->src);
+  return op->writes_dst ? find_operand_cells(v, s, step->dst_buf, step->dst)
+                        : find_operand_cells(v, s, step->src_buf, step->src);
 }
 
-static range stored_by(const pccl_verify *v, int32_t s) {
-  return range_of(v, s, v->plan->step[s].dst_buf, v->plan->step[s].dst);
+static range find_stored_cells(const pccl_verify *v, int32_t s) {
+  return find_operand_cells(v, s, v->plan->step[s].dst_buf, v->plan->step[s].dst);
 }
 
-static bool same(range a, range b) { return a.rank == b.rank && a.cell == b.cell && a.count == b.count; }
+static bool same_cells(range a, range b) { return a.rank == b.rank && a.cell == b.cell && a.count == b.count; }
 
-static bool covers(range r, size_t cell, const pccl_verify *v) {
+static bool covers_cell(range r, size_t cell, const pccl_verify *v) {
   return r.count > 0 && cell >= v->cell[r.rank] + (size_t)r.cell &&
          cell < v->cell[r.rank] + (size_t)r.cell + (size_t)r.count;
-}
-
-/* A receive that only stores: the sender could do it. */
-static bool only_stores(const pccl_verify *v, int32_t s) {
-  uint8_t op = v->plan->step[s].op;
-  return op == POLYCCL_STEP_RECV || op == POLYCCL_STEP_RCS;
 }
 
 /* `moved` and `other` are one step on the same chunks, or `moved` ends before `other` starts. */
@@ -107,7 +102,7 @@ static polyccl_result ends_before(marker *m, int32_t moved, int32_t other, bool 
 }
 
 /* Keeps `step` for its thread block in place of one that it replaces (earlier: of a later one). */
-static polyccl_result hold(const marker *m, held_steps *held, int32_t step, bool earlier) {
+static polyccl_result hold_step(const marker *m, held_steps *held, int32_t step, bool earlier) {
   int32_t *place = &held->place[m->v->step_tb[step]];
   if (*place > 0) {
     int32_t *at = &held->step.data[*place - 1];
@@ -118,7 +113,7 @@ static polyccl_result hold(const marker *m, held_steps *held, int32_t step, bool
   return pccl_vec_push(&held->step, step) ? POLYCCL_SUCCESS : pccl_no_memory("marks of messages");
 }
 
-static void let_go(const marker *m, held_steps *held) {
+static void release_steps(const marker *m, held_steps *held) {
   for (size_t i = 0; i < held->step.len; i++) {
     held->place[m->v->step_tb[held->step.data[i]]] = 0;
   }
@@ -128,7 +123,7 @@ static void let_go(const marker *m, held_steps *held) {
 /* ---- get ---- */
 
 /* With what comes later: the next write, and (moved) the sends of writes that may go by put. */
-static polyccl_result ask_get(marker *m, int32_t send, int32_t next_write) {
+static polyccl_result ask_get_of_send(marker *m, int32_t send, int32_t next_write) {
   const pccl_verify *v = m->v;
   int32_t receive = v->to[send];
   bool *yes = &m->yes[send];
@@ -137,7 +132,8 @@ static polyccl_result ask_get(marker *m, int32_t send, int32_t next_write) {
   }
   for (size_t i = 0; *yes && i < m->moved.step.len; i++) {
     int32_t source = m->moved.step.data[i];
-    PCCL_TRY(ends_before(m, receive, source, same(lent_by(v, send), stored_by(v, v->to[source])), yes));
+    PCCL_TRY(ends_before(m, receive, source, same_cells(find_lent_cells(v, send), find_stored_cells(v, v->to[source])),
+                         yes));
   }
   return POLYCCL_SUCCESS;
 }
@@ -145,19 +141,19 @@ static polyccl_result ask_get(marker *m, int32_t send, int32_t next_write) {
 static polyccl_result ask_gets_of_cell(marker *m, size_t cell) {
   const pccl_verify *v = m->v;
   int32_t next_write = -1;
-  let_go(m, &m->moved);
+  release_steps(m, &m->moved);
   for (size_t end = m->first[cell + 1], a = end; end > m->first[cell]; end = a) {
     int32_t s = m->accesses.data[end - 1].step;
     bool writes = false;
     for (a = end; a > m->first[cell] && m->accesses.data[a - 1].step == s; a--) {
       writes = writes || m->accesses.data[a - 1].writes;
     }
-    if (m->yes[s] && covers(lent_by(v, s), v->cell[m->rank] + cell, v)) {
-      PCCL_TRY(ask_get(m, s, next_write));
+    if (m->yes[s] && covers_cell(find_lent_cells(v, s), v->cell[m->rank] + cell, v)) {
+      PCCL_TRY(ask_get_of_send(m, s, next_write));
     }
     next_write = writes ? s : next_write;
-    if (writes && only_stores(v, s)) {
-      PCCL_TRY(hold(m, &m->moved, v->from[s], true));
+    if (writes && pccl_op_stores_message(v->plan->step[s].op)) {
+      PCCL_TRY(hold_step(m, &m->moved, v->from[s], true));
     }
   }
   return POLYCCL_SUCCESS;
@@ -166,7 +162,7 @@ static polyccl_result ask_gets_of_cell(marker *m, size_t cell) {
 /* ---- put ---- */
 
 /* With what came earlier: (plain) the last write and the reads since, (moved) the receives of sends by get. */
-static polyccl_result ask_put(marker *m, int32_t receive) {
+static polyccl_result ask_put_of_receive(marker *m, int32_t receive) {
   const pccl_verify *v = m->v;
   int32_t send = v->from[receive];
   bool *yes = &m->yes[receive];
@@ -175,15 +171,16 @@ static polyccl_result ask_put(marker *m, int32_t receive) {
   }
   for (size_t i = 0; *yes && i < m->moved.step.len; i++) {
     int32_t taker = m->moved.step.data[i];
-    PCCL_TRY(ends_before(m, taker, send, same(lent_by(v, v->from[taker]), stored_by(v, receive)), yes));
+    PCCL_TRY(ends_before(m, taker, send, same_cells(find_lent_cells(v, v->from[taker]), find_stored_cells(v, receive)),
+                         yes));
   }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result ask_puts_of_cell(marker *m, size_t cell) {
   const pccl_verify *v = m->v;
-  let_go(m, &m->moved);
-  let_go(m, &m->plain);
+  release_steps(m, &m->moved);
+  release_steps(m, &m->plain);
   for (size_t from = m->first[cell], a = from; from < m->first[cell + 1]; from = a) {
     int32_t s = m->accesses.data[from].step;
     bool writes = false;
@@ -191,14 +188,15 @@ static polyccl_result ask_puts_of_cell(marker *m, size_t cell) {
       writes = writes || m->accesses.data[a].writes;
     }
     if (m->yes[s] && writes) {
-      PCCL_TRY(ask_put(m, s));
+      PCCL_TRY(ask_put_of_receive(m, s));
     }
     if (writes) {
-      let_go(m, &m->plain);
+      release_steps(m, &m->plain);
     }
-    PCCL_TRY(hold(m, &m->plain, s, false));
-    if ((v->plan->step[s].flags & POLYCCL_FLAG_GET) != 0 && covers(lent_by(v, s), v->cell[m->rank] + cell, v)) {
-      PCCL_TRY(hold(m, &m->moved, v->to[s], false));
+    PCCL_TRY(hold_step(m, &m->plain, s, false));
+    if ((v->plan->step[s].flags & POLYCCL_FLAG_GET) != 0 &&
+        covers_cell(find_lent_cells(v, s), v->cell[m->rank] + cell, v)) {
+      PCCL_TRY(hold_step(m, &m->moved, v->to[s], false));
     }
   }
   return POLYCCL_SUCCESS;
@@ -207,7 +205,7 @@ static polyccl_result ask_puts_of_cell(marker *m, size_t cell) {
 /* ---- accesses by cell ---- */
 
 /* Counts the accesses of a range (`enter`: enters them). */
-static void touch(marker *m, int32_t s, range place, bool writes, bool enter) {
+static void list_accesses_of_operand(marker *m, int32_t s, range place, bool writes, bool enter) {
   for (int32_t i = 0; i < place.count; i++) {
     size_t *at = &m->first[place.cell + i + 1];
     if (enter) {
@@ -217,26 +215,26 @@ static void touch(marker *m, int32_t s, range place, bool writes, bool enter) {
   }
 }
 
-static void touch_all(marker *m, bool enter) {
+static void list_accesses_of_steps(marker *m, bool enter) {
   const pccl_verify *v = m->v;
   for (size_t i = m->rank_from[m->rank]; i < m->rank_from[m->rank + 1]; i++) {
     int32_t s = m->sorted[i];
     const polyccl_step *step = &v->plan->step[s];
     if (pccl_ops[step->op].reads_src) {
-      touch(m, s, range_of(v, s, step->src_buf, step->src), false, enter);
+      list_accesses_of_operand(m, s, find_operand_cells(v, s, step->src_buf, step->src), false, enter);
     }
     if (pccl_ops[step->op].writes_dst) {
-      touch(m, s, stored_by(v, s), true, enter);
+      list_accesses_of_operand(m, s, find_stored_cells(v, s), true, enter);
     }
   }
 }
 
 /* The accesses of a rank, by cell, in topological order. */
-static polyccl_result list_accesses(marker *m) {
+static polyccl_result list_rank_accesses(marker *m) {
   size_t cells = m->v->cell[m->rank + 1] - m->v->cell[m->rank];
   memset(m->first, 0, (cells + 2) * sizeof *m->first);
   m->first++; /* counts at [cell + 1], then running positions; at last [cell] is where a cell's begin */
-  touch_all(m, false);
+  list_accesses_of_steps(m, false);
   for (size_t i = 0; i < cells; i++) {
     m->first[i + 1] += m->first[i];
   }
@@ -246,12 +244,12 @@ static polyccl_result list_accesses(marker *m) {
   if (!room) {
     return pccl_no_memory("the accesses to a rank's memory");
   }
-  touch_all(m, true);
+  list_accesses_of_steps(m, true);
   return POLYCCL_SUCCESS;
 }
 
 /* Asks, of all steps with `yes`, whether the mark is right; `gets` or puts. */
-static polyccl_result ask_all(marker *m, bool gets) {
+static polyccl_result ask_all_marks(marker *m, bool gets) {
   const pccl_verify *v = m->v;
   for (m->rank = 0; m->rank < v->plan->ranks; m->rank++) {
     bool any = false;
@@ -261,7 +259,7 @@ static polyccl_result ask_all(marker *m, bool gets) {
     if (!any) {
       continue;
     }
-    PCCL_TRY(list_accesses(m));
+    PCCL_TRY(list_rank_accesses(m));
     for (size_t cell = 0; cell < v->cell[m->rank + 1] - v->cell[m->rank]; cell++) {
       if (m->first[cell + 1] - m->first[cell] > 1) {
         PCCL_TRY(gets ? ask_gets_of_cell(m, cell) : ask_puts_of_cell(m, cell));
@@ -269,21 +267,6 @@ static polyccl_result ask_all(marker *m, bool gets) {
     }
   }
   return POLYCCL_SUCCESS;
-}
-
-static void sort_by_rank(marker *m) {
-  const pccl_verify *v = m->v;
-  for (size_t i = 0; i < v->plan->steps; i++) {
-    m->rank_from[pccl_verify_rank(v, i) + 1]++;
-  }
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    m->rank_from[r + 1] += m->rank_from[r];
-  }
-  for (size_t i = v->plan->steps; i-- > 0;) { /* from the end: [rank + 1] walks down to where the rank begins */
-    m->sorted[--m->rank_from[pccl_verify_rank(v, (size_t)v->order[i]) + 1]] = v->order[i];
-  }
-  memmove(m->rank_from, m->rank_from + 1, (size_t)v->plan->ranks * sizeof *m->rank_from);
-  m->rank_from[v->plan->ranks] = v->plan->steps;
 }
 
 static void close_marker(marker *m) {
@@ -303,11 +286,7 @@ static void close_marker(marker *m) {
 }
 
 static polyccl_result open_marker(pccl_verify *v, marker **opened) {
-  size_t max_cells = 0;
-  for (int32_t r = 0; r < v->plan->ranks; r++) {
-    size_t cells = v->cell[r + 1] - v->cell[r];
-    max_cells = cells > max_cells ? cells : max_cells;
-  }
+  size_t max_cells = pccl_verify_max_cells(v);
   marker *m = *opened = pccl_zeroed(1, sizeof *m);
   if (m == NULL) {
     return pccl_no_memory("marks of messages");
@@ -315,7 +294,7 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
   m->v = v;
   m->yes = pccl_zeroed(v->plan->steps, sizeof *m->yes);
   m->sorted = pccl_array(v->plan->steps, sizeof *m->sorted);
-  m->rank_from = pccl_zeroed((size_t)v->plan->ranks + 1, sizeof *m->rank_from);
+  m->rank_from = pccl_array((size_t)v->plan->ranks + 1, sizeof *m->rank_from);
   m->first = pccl_array(max_cells + 2, sizeof *m->first);
   m->moved.place = pccl_zeroed(v->plan->tbs, sizeof *m->moved.place);
   m->plain.place = pccl_zeroed(v->plan->tbs, sizeof *m->plain.place);
@@ -323,7 +302,7 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
       m->first == NULL) {
     return pccl_no_memory("marks of messages");
   }
-  sort_by_rank(m);
+  pccl_verify_sort_by_rank(v, m->rank_from, m->sorted);
   return pccl_reach_open(v, &m->reach);
 }
 
@@ -332,11 +311,10 @@ static polyccl_result open_marker(pccl_verify *v, marker **opened) {
 /* The mark of step `s` was not shown to be right. */
 static polyccl_result refuse_mark(const marker *m, int32_t s, const char *what) {
   if (pccl_reach_exhausted(m->reach)) {
-    return pccl_fail(
-        POLYCCL_ERROR_LIMIT,
-        "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; it is "
-        "as right without marks",
-        PCCL_VERIFY_MAX_REACH);
+    return pccl_fail(POLYCCL_ERROR_LIMIT,
+                     "the marks get and put of this plan take more than %zu steps to follow, the verifier's limit; the "
+                     "plan is as right without marks",
+                     PCCL_VERIFY_MAX_REACH);
   }
   return pccl_verify_fail(m->v, s, "%s", what);
 }
@@ -346,14 +324,14 @@ static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
   const pccl_verify *v = m->v;
   for (size_t s = 0; s < v->plan->steps; s++) {
     m->yes[s] = (v->plan->step[s].flags & flag) != 0;
-    if (m->yes[s] && flag == POLYCCL_FLAG_GET && lent_by(v, (int32_t)s).count == 0) {
-      return pccl_verify_fail(v, (int32_t)s, "marked get, but this op leaves no message in memory");
+    if (m->yes[s] && flag == POLYCCL_FLAG_GET && find_lent_cells(v, (int32_t)s).count == 0) {
+      return pccl_verify_fail(v, (int32_t)s, "is marked get, but this op leaves no message in memory");
     }
-    if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !only_stores(v, (int32_t)s)) {
-      return pccl_verify_fail(v, (int32_t)s, "marked put, but only recv and rcs store what they receive as it is");
+    if (m->yes[s] && flag == POLYCCL_FLAG_PUT && !pccl_op_stores_message(v->plan->step[s].op)) {
+      return pccl_verify_fail(v, (int32_t)s, "is marked put, but only recv and rcs store what they receive as it is");
     }
   }
-  PCCL_TRY(ask_all(m, flag == POLYCCL_FLAG_GET));
+  PCCL_TRY(ask_all_marks(m, flag == POLYCCL_FLAG_GET));
   for (size_t s = 0; s < v->plan->steps; s++) {
     if ((v->plan->step[s].flags & flag) != 0 && !m->yes[s]) {
       return refuse_mark(m, (int32_t)s, what);
@@ -362,7 +340,7 @@ static polyccl_result check_marks(marker *m, uint8_t flag, const char *what) {
   return POLYCCL_SUCCESS;
 }
 
-static bool is_marked(const polyccl_plan *plan) {
+static bool plan_has_marks(const polyccl_plan *plan) {
   for (size_t s = 0; s < plan->steps; s++) {
     if (plan->step[s].flags != 0) {
       return true;
@@ -372,33 +350,35 @@ static bool is_marked(const polyccl_plan *plan) {
 }
 
 polyccl_result pccl_verify_references(pccl_verify *v) {
-  if (!is_marked(v->plan)) {
+  if (!plan_has_marks(v->plan)) {
     return POLYCCL_SUCCESS;
   }
   marker *m;
   polyccl_result result = open_marker(v, &m);
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_GET, "marked get, but what it sends may be overwritten before it is received");
+    result =
+        check_marks(m, POLYCCL_FLAG_GET, "is marked get, but what it sends may be overwritten before it is received");
   }
   if (result == POLYCCL_SUCCESS) {
-    result = check_marks(m, POLYCCL_FLAG_PUT, "marked put, but its destination may be in use when the message is sent");
+    result =
+        check_marks(m, POLYCCL_FLAG_PUT, "is marked put, but its destination may be in use when the message is sent");
   }
   close_marker(m);
   return result;
 }
 
 /* The gets first: puts go round them. */
-static polyccl_result mark_all(marker *m, polyccl_plan *plan) {
+static polyccl_result set_all_marks(marker *m, polyccl_plan *plan) {
   for (size_t s = 0; s < plan->steps; s++) {
     plan->step[s].flags = 0;
-    m->yes[s] = plan->step[s].send >= 0 && lent_by(m->v, (int32_t)s).count > 0;
+    m->yes[s] = plan->step[s].send >= 0 && find_lent_cells(m->v, (int32_t)s).count > 0;
   }
-  PCCL_TRY(ask_all(m, true));
+  PCCL_TRY(ask_all_marks(m, true));
   for (size_t s = 0; s < plan->steps; s++) {
     plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_GET : 0;
-    m->yes[s] = plan->step[s].recv >= 0 && only_stores(m->v, (int32_t)s);
+    m->yes[s] = plan->step[s].recv >= 0 && pccl_op_stores_message(plan->step[s].op);
   }
-  PCCL_TRY(ask_all(m, false));
+  PCCL_TRY(ask_all_marks(m, false));
   for (size_t s = 0; s < plan->steps; s++) {
     plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_PUT : 0;
   }
@@ -408,7 +388,7 @@ static polyccl_result mark_all(marker *m, polyccl_plan *plan) {
 polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan) {
   marker *m;
   polyccl_result result = open_marker(v, &m);
-  result = result == POLYCCL_SUCCESS ? mark_all(m, plan) : result;
+  result = result == POLYCCL_SUCCESS ? set_all_marks(m, plan) : result;
   close_marker(m);
   return result;
 }

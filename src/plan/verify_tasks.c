@@ -46,7 +46,7 @@ typedef struct search {
 } search;
 
 /* Edge `i` that leads to step `s`, from its start; -1: no such edge, -2: no more. */
-static int32_t edge_into(const pccl_verify *v, int32_t s, int32_t i) {
+static int32_t find_edge_into(const pccl_verify *v, int32_t s, int32_t i) {
   const polyccl_step *step = &v->plan->step[s];
   switch (i) {
     case 0: return s > pccl_verify_tb(v, (size_t)s)->step ? s - 1 : -1;
@@ -60,7 +60,7 @@ static int32_t edge_into(const pccl_verify *v, int32_t s, int32_t i) {
   return pccl_verify_awaited(v, pccl_verify_rank(v, (size_t)s), &v->plan->wait[step->wait + i - 3]);
 }
 
-static void enter(search *a, int32_t s) {
+static void enter_step(search *a, int32_t s) {
   a->number[s] = a->low[s] = ++a->numbers;
   a->component[s] = -1;
   a->edge[s] = 0;
@@ -68,7 +68,7 @@ static void enter(search *a, int32_t s) {
   a->open[a->opens++] = s;
 }
 
-static void leave(search *a, int32_t s) {
+static void leave_step(search *a, int32_t s) {
   a->paths--;
   if (a->low[s] == a->number[s]) {
     int32_t member;
@@ -89,14 +89,14 @@ static void find_components(search *a) {
     if (a->number[root] != 0) {
       continue;
     }
-    enter(a, (int32_t)root);
+    enter_step(a, (int32_t)root);
     while (a->paths > 0) {
       int32_t s = a->path[a->paths - 1];
-      int32_t from = edge_into(a->v, s, a->edge[s]++);
+      int32_t from = find_edge_into(a->v, s, a->edge[s]++);
       if (from == -2) {
-        leave(a, s);
+        leave_step(a, s);
       } else if (from >= 0 && a->number[from] == 0) {
-        enter(a, from);
+        enter_step(a, from);
       } else if (from >= 0 && a->component[from] < 0 && a->number[from] < a->low[s]) {
         a->low[s] = a->number[from];
       }
@@ -105,7 +105,7 @@ static void find_components(search *a) {
 }
 
 /* `late` and the step before it are in one component: shows a shortest way from `late` back to the step before. */
-static polyccl_result report_cycle(search *a, int32_t late) {
+static polyccl_result report_task_cycle(search *a, int32_t late) {
   const pccl_verify *v = a->v;
   int32_t *after = a->number, *queue = a->path, early = late - 1; /* done with: used anew */
   size_t head = 0, tail = 0;
@@ -115,26 +115,26 @@ static polyccl_result report_cycle(search *a, int32_t late) {
   queue[tail++] = early;
   while (after[late] < 0) {
     int32_t s = queue[head++], from;
-    for (int32_t i = 0; (from = edge_into(v, s, i)) != -2; i++) {
+    for (int32_t i = 0; (from = find_edge_into(v, s, i)) != -2; i++) {
       if (from >= 0 && from != early && after[from] < 0 && a->component[from] == a->component[late]) {
         after[from] = s;
         queue[tail++] = from;
       }
     }
   }
-  enum { MOST = 7 };
+  enum { MAX_LISTED = 7 };
   char text[2048];
   size_t at = 0;
-  int32_t links = 0;
-  for (int32_t s = late; s != early; s = after[s], links++) {
-    if (links < MOST && at < sizeof text) {
-      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", links > 0 ? " before " : "",
+  int32_t steps = 0;
+  for (int32_t s = late; s != early; s = after[s], steps++) {
+    if (steps < MAX_LISTED && at < sizeof text) {
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", steps > 0 ? " before " : "",
                              pccl_verify_name(v, s).text);
     }
   }
   char more[48] = "";
-  if (links > MOST) {
-    snprintf(more, sizeof more, " before %d more steps", links - MOST);
+  if (steps > MAX_LISTED) {
+    snprintf(more, sizeof more, " before %d more steps", steps - MAX_LISTED);
   }
   return pccl_fail_at(POLYCCL_ERROR_INVALID, pccl_step_location(v->plan, &v->plan->step[late]),
                       "deadlock in task-major order with many micro-batches, whatever the FIFO depth: %s%s before the "
@@ -158,7 +158,7 @@ polyccl_result pccl_verify_tasks(const pccl_verify *v) {
     find_components(&a);
     for (size_t s = 1; s < steps && result == POLYCCL_SUCCESS; s++) {
       if (v->step_tb[s] == v->step_tb[s - 1] && a.component[s] == a.component[s - 1]) {
-        result = report_cycle(&a, (int32_t)s);
+        result = report_task_cycle(&a, (int32_t)s);
       }
     }
   }

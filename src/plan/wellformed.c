@@ -3,13 +3,9 @@
 #include "plan/plan.h"
 
 /* True when [first, first + count) lies in an array of `length`. */
-static bool range_in(int32_t first, int32_t count, size_t length) {
-  return first >= 0 && count >= 0 && (size_t)first + (size_t)count <= length;
-}
+static bool is_index_or_none(int32_t index, size_t length) { return index == -1 || pccl_range_fits(index, 1, length); }
 
-static bool index_or_none(int32_t index, size_t length) { return index == -1 || range_in(index, 1, length); }
-
-static polyccl_result check_head(const polyccl_plan *plan) {
+static polyccl_result check_head_fields(const polyccl_plan *plan) {
   pccl_collective_spec spec = pccl_plan_spec(plan);
   PCCL_TRY(pccl_collective_validate(&spec));
   if ((unsigned)plan->protocol >= POLYCCL_PROTOCOL_COUNT || (unsigned)plan->order > POLYCCL_TASK_MAJOR ||
@@ -21,23 +17,23 @@ static polyccl_result check_head(const polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
-static bool leaf_in(const polyccl_plan *plan, polyccl_leaf leaf) {
+static bool leaf_exists(const polyccl_plan *plan, polyccl_leaf leaf) {
   return leaf.rank >= 0 && leaf.rank < plan->ranks && leaf.chunk >= 0 && leaf.chunk < plan->chunks;
 }
 
-static polyccl_result check_custom(const polyccl_plan *plan) {
+static polyccl_result check_custom_fields(const polyccl_plan *plan) {
   int32_t outputs = plan->chunks_out > 0 ? plan->chunks_out : plan->chunks;
   for (size_t i = 0; i < plan->posts; i++) {
     const polyccl_post *post = &plan->post[i];
     if (post->rank < 0 || post->rank >= plan->ranks || post->chunk < 0 || post->chunk >= outputs || post->leaves < 1 ||
-        !range_in(post->leaf, post->leaves, plan->leaves)) {
+        !pccl_range_fits(post->leaf, post->leaves, plan->leaves)) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition %zu (rank %d, chunk %d) is out of range", i, post->rank,
                        post->chunk);
     }
   }
   for (size_t i = 0; i < plan->leaves + plan->absents; i++) {
     polyccl_leaf leaf = i < plan->leaves ? plan->leaf[i] : plan->absent[i - plan->leaves];
-    if (!leaf_in(plan, leaf)) {
+    if (!leaf_exists(plan, leaf)) {
       return pccl_fail(POLYCCL_ERROR_INVALID,
                        "input chunk %d of rank %d, named in the plan's pre- or postcondition, "
                        "does not exist",
@@ -47,7 +43,7 @@ static polyccl_result check_custom(const polyccl_plan *plan) {
   return POLYCCL_SUCCESS;
 }
 
-static const char *step_fault(const polyccl_plan *plan, const polyccl_step *step) {
+static const char *find_step_fault(const polyccl_plan *plan, const polyccl_step *step) {
   if (step->op >= POLYCCL_STEP_OP_COUNT) {
     return "unknown op";
   }
@@ -58,31 +54,31 @@ static const char *step_fault(const polyccl_plan *plan, const polyccl_step *step
     return "an offset or count is negative";
   }
   const pccl_op_traits *uses = &pccl_ops[step->op];
-  if (!index_or_none(step->recv, plan->connections) || !index_or_none(step->send, plan->connections)) {
+  if (!is_index_or_none(step->recv, plan->connections) || !is_index_or_none(step->send, plan->connections)) {
     return "its connection does not exist";
   }
   if (uses->receives != (step->recv >= 0) || uses->sends != (step->send >= 0)) {
     return "it lacks a connection that its op needs, or has one that it does not";
   }
-  if (!range_in(step->wait, step->waits, plan->waits)) {
+  if (!pccl_range_fits(step->wait, step->waits, plan->waits)) {
     return "its waits are out of range";
   }
-  return index_or_none(step->location, plan->locations) ? NULL : "its location is out of range";
+  return is_index_or_none(step->location, plan->locations) ? NULL : "its location is out of range";
 }
 
-static polyccl_result check_rank(const polyccl_plan *plan, int32_t r) {
+static polyccl_result check_rank_indices(const polyccl_plan *plan, int32_t r) {
   const polyccl_plan_rank *rank = &plan->rank[r];
-  if (rank->scratch < 0 || !range_in(rank->tb, rank->tbs, plan->tbs)) {
+  if (rank->scratch < 0 || !pccl_range_fits(rank->tb, rank->tbs, plan->tbs)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d: its scratch or thread blocks are out of range", r);
   }
   for (int32_t t = 0; t < rank->tbs; t++) {
     const polyccl_thread_block *tb = &plan->tb[rank->tb + t];
-    if (tb->rank != r || !range_in(tb->step, tb->steps, plan->steps)) {
+    if (tb->rank != r || !pccl_range_fits(tb->step, tb->steps, plan->steps)) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d thread block %d: its rank or steps are out of range", r, t);
     }
     for (int32_t s = 0; s < tb->steps; s++) {
       const polyccl_step *step = &plan->step[tb->step + s];
-      const char *fault = step_fault(plan, step);
+      const char *fault = find_step_fault(plan, step);
       if (fault != NULL) {
         return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d thread block %d step %d: %s", r, t, s, fault);
       }
@@ -91,7 +87,7 @@ static polyccl_result check_rank(const polyccl_plan *plan, int32_t r) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_tables(const polyccl_plan *plan) {
+static polyccl_result check_table_indices(const polyccl_plan *plan) {
   for (size_t i = 0; i < plan->connections; i++) {
     const polyccl_connection *c = &plan->connection[i];
     if (c->src < 0 || c->src >= plan->ranks || c->dst < 0 || c->dst >= plan->ranks || c->channel < 0) {
@@ -106,7 +102,7 @@ static polyccl_result check_tables(const polyccl_plan *plan) {
     }
   }
   for (size_t i = 0; i < plan->locations; i++) {
-    if (plan->location[i].line < 0 || !range_in(plan->location[i].file, 1, plan->files)) {
+    if (plan->location[i].line < 0 || !pccl_range_fits(plan->location[i].file, 1, plan->files)) {
       return pccl_fail(POLYCCL_ERROR_INVALID, "location %zu (file %d, line %d) is out of range", i,
                        plan->location[i].file, plan->location[i].line);
     }
@@ -115,11 +111,11 @@ static polyccl_result check_tables(const polyccl_plan *plan) {
 }
 
 polyccl_result pccl_plan_well_formed(const polyccl_plan *plan) {
-  PCCL_TRY(check_head(plan));
-  PCCL_TRY(check_custom(plan));
-  PCCL_TRY(check_tables(plan));
+  PCCL_TRY(check_head_fields(plan));
+  PCCL_TRY(check_custom_fields(plan));
+  PCCL_TRY(check_table_indices(plan));
   for (int32_t r = 0; r < plan->ranks; r++) {
-    PCCL_TRY(check_rank(plan, r));
+    PCCL_TRY(check_rank_indices(plan, r));
   }
   return POLYCCL_SUCCESS;
 }

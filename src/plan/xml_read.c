@@ -6,26 +6,28 @@
 #include <polyccl/program.h>
 
 #include "base/error.h"
+#include "plan/builder.h"
 #include "plan/formats.h"
-#include "plan/parts.h"
 #include "plan/plan.h"
 #include "plan/xml.h"
 
-typedef struct builder {
+typedef struct xml_reader {
   const pccl_xml *xml;
   polyccl_plan head;
-  pccl_parts parts;
+  pccl_plan_builder builder;
   int32_t *gpu_of;   /* [ranks]: index into xml->gpu */
   int32_t *tb_of;    /* [xml tbs], a rank's part by id: index into xml->tb */
   bool *awaited;     /* [xml steps] */
   int32_t *new_step; /* [xml steps]: number in its thread block, -1: folded away */
-} builder;
+} xml_reader;
 
-static polyccl_location at_line(const builder *b, int32_t line) { return (polyccl_location){b->xml->file, line}; }
+static polyccl_location xml_location(const xml_reader *r, int32_t line) {
+  return (polyccl_location){r->xml->file, line};
+}
 
 /* ---- shape ---- */
 
-static void most_chunks(const pccl_xml *xml, int32_t *input, int32_t *output) {
+static void find_max_chunks(const pccl_xml *xml, int32_t *input, int32_t *output) {
   *input = *output = 0;
   for (size_t i = 0; i < xml->gpu.len; i++) {
     *input = xml->gpu.data[i].inputs > *input ? xml->gpu.data[i].inputs : *input;
@@ -46,7 +48,7 @@ static bool declares_both(const pccl_xml *xml) {
 /* A plan that says nothing of its place, or that it fits both: in place if one of the buffers is never declared. A
  * custom plan that claims to be in place and uses two buffers (the public tools write such) is not: what one memory
  * would mean is not defined for it. */
-static bool is_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
+static bool decide_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   bool in = xml->inplace == 1, out = xml->out_of_place == 1;
   if (in && xml->collective == POLYCCL_CUSTOM && declares_both(xml)) {
     return false;
@@ -60,20 +62,21 @@ static bool is_inplace(const pccl_xml *xml, int32_t input, int32_t output) {
   return xml->collective != POLYCCL_SENDRECV && (input == 0) != (output == 0);
 }
 
-static polyccl_result set_shape(builder *b) {
-  const pccl_xml *xml = b->xml;
-  polyccl_plan *head = &b->head;
+static polyccl_result set_plan_shape(xml_reader *r) {
+  const pccl_xml *xml = r->xml;
+  polyccl_plan *head = &r->head;
   int32_t input, output;
-  most_chunks(xml, &input, &output);
+  find_max_chunks(xml, &input, &output);
   int32_t chunks = xml->chunks_per_loop;
   if (chunks == PCCL_XML_ABSENT) {
     chunks = input > output ? input : output;
   }
   if (chunks < 1) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, xml->line), "neither nchunksperloop nor chunks are given");
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
+                        "the file gives neither nchunksperloop nor chunks");
   }
   head->chunks = head->chunks_out = 1;
-  head->inplace = is_inplace(xml, input, output);
+  head->inplace = decide_inplace(xml, input, output);
   pccl_collective_spec spec = pccl_plan_spec(head);
   polyccl_result result = pccl_collective_validate(&spec);
   if (result != POLYCCL_SUCCESS) {
@@ -87,7 +90,7 @@ static polyccl_result set_shape(builder *b) {
     blocks = 1; /* as executors count for these; else the file counts the larger buffer */
   }
   if (chunks % blocks != 0) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, xml->line),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
                         "nchunksperloop=\"%d\" is not a multiple of the %d blocks of %s on %d ranks", chunks, blocks,
                         polyccl_collective_name(head->collective), head->ranks);
   }
@@ -100,29 +103,29 @@ static polyccl_result set_shape(builder *b) {
 }
 
 /* No rank may declare more than the collective has. */
-static polyccl_result check_gpu_shape(builder *b, const pccl_xml_gpu *gpu, polyccl_plan_rank *rank) {
-  polyccl_plan_shape(&b->head, gpu->id, &rank->input, &rank->output);
+static polyccl_result check_gpu_shape(xml_reader *r, const pccl_xml_gpu *gpu, polyccl_plan_rank *rank) {
+  polyccl_plan_shape(&r->head, gpu->id, &rank->input, &rank->output);
   rank->scratch = gpu->scratch;
   /* In place a file may count the shared memory as either buffer. */
   int32_t larger = rank->input > rank->output ? rank->input : rank->output;
-  int32_t input = b->head.inplace ? larger : rank->input, output = b->head.inplace ? larger : rank->output;
+  int32_t input = r->head.inplace ? larger : rank->input, output = r->head.inplace ? larger : rank->output;
   if (gpu->inputs > input || gpu->outputs > output) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, gpu->line),
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, gpu->line),
                         "i_chunks=\"%d\" o_chunks=\"%d\" is more than the %d and %d chunks that %s with "
                         "nchunksperloop=\"%d\" has",
                         gpu->inputs, gpu->outputs, rank->input, rank->output,
-                        polyccl_collective_name(b->head.collective), b->xml->chunks_per_loop);
+                        polyccl_collective_name(r->head.collective), r->xml->chunks_per_loop);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result set_head(builder *b) {
-  const pccl_xml *xml = b->xml;
-  polyccl_plan *head = &b->head;
+static polyccl_result set_plan_head(xml_reader *r) {
+  const pccl_xml *xml = r->xml;
+  polyccl_plan *head = &r->head;
   int32_t ranks = xml->ranks == PCCL_XML_ABSENT ? (int32_t)xml->gpu.len : xml->ranks;
   if (xml->gpu.len == 0 || (size_t)ranks != xml->gpu.len) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, xml->line), "the file has %zu <gpu> elements, ngpus=\"%d\"",
-                        xml->gpu.len, ranks);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, xml->line),
+                        "the file has %zu <gpu> elements, but ngpus=\"%d\"", xml->gpu.len, ranks);
   }
   *head = (polyccl_plan){.ranks = ranks,
                          .collective = xml->collective,
@@ -132,108 +135,109 @@ static polyccl_result set_head(builder *b) {
                          .min_bytes = xml->min_bytes,
                          .redops = xml->redops};
   head->max_bytes = xml->max_bytes < INT64_MAX ? xml->max_bytes : 0;
-  return set_shape(b);
+  return set_plan_shape(r);
 }
 
 /* ---- ids to indices ---- */
 
-static polyccl_result index_gpus(builder *b) {
-  const pccl_xml *xml = b->xml;
-  memset(b->gpu_of, 0xff, (size_t)b->head.ranks * sizeof *b->gpu_of);
+static polyccl_result index_gpus(xml_reader *r) {
+  const pccl_xml *xml = r->xml;
+  memset(r->gpu_of, 0xff, (size_t)r->head.ranks * sizeof *r->gpu_of);
   for (size_t i = 0; i < xml->gpu.len; i++) {
     const pccl_xml_gpu *gpu = &xml->gpu.data[i];
-    if (gpu->id >= b->head.ranks || b->gpu_of[gpu->id] >= 0) {
+    if (gpu->id >= r->head.ranks || r->gpu_of[gpu->id] >= 0) {
       return pccl_fail_at(
-          POLYCCL_ERROR_INVALID, at_line(b, gpu->line),
-          gpu->id >= b->head.ranks ? "gpu id %d is out of range (0 to %d)" : "a second gpu with id %d (of 0 to %d)",
-          gpu->id, b->head.ranks - 1);
+          POLYCCL_ERROR_INVALID, xml_location(r, gpu->line),
+          gpu->id >= r->head.ranks ? "gpu id %d is out of range (0 to %d)" : "gpu id %d occurs twice (ids are 0 to %d)",
+          gpu->id, r->head.ranks - 1);
     }
-    b->gpu_of[gpu->id] = (int32_t)i;
+    r->gpu_of[gpu->id] = (int32_t)i;
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_peer(const builder *b, const pccl_xml_tb *tb, int32_t rank, int32_t peer) {
-  if (peer >= b->head.ranks) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, tb->line), "peer %d is out of range (0 to %d)", peer,
-                        b->head.ranks - 1);
+static polyccl_result check_tb_peer(const xml_reader *r, const pccl_xml_tb *tb, int32_t rank, int32_t peer) {
+  if (peer >= r->head.ranks) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line), "peer %d is out of range (0 to %d)", peer,
+                        r->head.ranks - 1);
   }
   if (peer == rank) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, tb->line), "rank %d has a connection to itself", rank);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line), "rank %d has a connection to itself", rank);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result index_tbs(builder *b, const pccl_xml_gpu *gpu) {
-  int32_t *by_id = b->tb_of + gpu->tb;
+static polyccl_result index_tbs(xml_reader *r, const pccl_xml_gpu *gpu) {
+  int32_t *by_id = r->tb_of + gpu->tb;
   memset(by_id, 0xff, (size_t)gpu->tbs * sizeof *by_id);
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
-    const pccl_xml_tb *tb = &b->xml->tb.data[t];
+    const pccl_xml_tb *tb = &r->xml->tb.data[t];
     if (tb->id >= gpu->tbs || by_id[tb->id] >= 0) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, tb->line),
-                          tb->id >= gpu->tbs ? "thread block id %d: ids must be 0 to %d without a gap"
-                                             : "a second thread block with id %d (of 0 to %d)",
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, tb->line),
+                          tb->id >= gpu->tbs ? "thread block id %d is out of range (ids are 0 to %d)"
+                                             : "thread block id %d occurs twice (ids are 0 to %d)",
                           tb->id, gpu->tbs - 1);
     }
     by_id[tb->id] = t;
-    PCCL_TRY(check_peer(b, tb, gpu->id, tb->send));
-    PCCL_TRY(check_peer(b, tb, gpu->id, tb->recv));
+    PCCL_TRY(check_tb_peer(r, tb, gpu->id, tb->send));
+    PCCL_TRY(check_tb_peer(r, tb, gpu->id, tb->recv));
   }
   return POLYCCL_SUCCESS;
 }
 
 /* The step that `step` of `gpu` waits for: its index in the file; NULL-like -1 when it does not exist. */
-static int32_t awaited_step(const builder *b, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
+static int32_t find_awaited_step(const xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
   if (step->dep_tb >= gpu->tbs) {
     return -1;
   }
-  const pccl_xml_tb *tb = &b->xml->tb.data[b->tb_of[gpu->tb + step->dep_tb]];
+  const pccl_xml_tb *tb = &r->xml->tb.data[r->tb_of[gpu->tb + step->dep_tb]];
   return step->dep_step < tb->steps ? tb->step + step->dep_step : -1;
 }
 
-static polyccl_result mark_awaited(builder *b, const pccl_xml_gpu *gpu) {
+static polyccl_result mark_awaited_steps(xml_reader *r, const pccl_xml_gpu *gpu) {
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
-    const pccl_xml_tb *tb = &b->xml->tb.data[t];
+    const pccl_xml_tb *tb = &r->xml->tb.data[t];
     for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
-      const pccl_xml_step *step = &b->xml->step.data[s];
+      const pccl_xml_step *step = &r->xml->step.data[s];
       if (step->dep_tb < 0) {
         continue;
       }
-      int32_t other = awaited_step(b, gpu, step);
+      int32_t other = find_awaited_step(r, gpu, step);
       if (other < 0) {
-        return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, step->line),
+        return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, step->line),
                             "depid=\"%d\" deps=\"%d\": rank %d has no such step", step->dep_tb, step->dep_step,
                             gpu->id);
       }
-      b->awaited[other] = true;
+      r->awaited[other] = true;
     }
   }
   return POLYCCL_SUCCESS;
 }
 
 /* Numbers the steps that stay: all but nops for which nobody waits and that another step follows. */
-static void number_steps(builder *b, const pccl_xml_tb *tb) {
+static void number_kept_steps(xml_reader *r, const pccl_xml_tb *tb) {
   int32_t number = 0;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
-    bool folds = b->xml->step.data[s].op == POLYCCL_STEP_NOP && !b->awaited[s] && s + 1 < tb->step + tb->steps;
-    b->new_step[s] = folds ? -1 : number++;
+    bool folds = !pccl_op_moves(r->xml->step.data[s].op) && !r->awaited[s] && s + 1 < tb->step + tb->steps;
+    r->new_step[s] = folds ? -1 : number++;
   }
 }
 
 /* ---- steps ---- */
 
-static polyccl_result add_wait(builder *b, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
+static polyccl_result add_xml_wait(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_step *step) {
   if (step->dep_tb < 0) {
     return POLYCCL_SUCCESS;
   }
-  return pccl_parts_wait(&b->parts, step->dep_tb, b->new_step[awaited_step(b, gpu, step)]);
+  return pccl_plan_builder_add_wait(&r->builder, step->dep_tb, r->new_step[find_awaited_step(r, gpu, step)]);
 }
 
-static polyccl_result add_step(builder *b, const pccl_xml_tb *tb, const pccl_xml_step *from, polyccl_step **made) {
-  int32_t rank = b->xml->gpu.data[tb->gpu].id;
+static polyccl_result add_xml_step(xml_reader *r, const pccl_xml_tb *tb, const pccl_xml_step *from,
+                                   polyccl_step **made) {
+  int32_t rank = r->xml->gpu.data[tb->gpu].id;
   int32_t channel = tb->channel < 0 ? 0 : tb->channel;
   polyccl_step *step;
-  PCCL_TRY(pccl_parts_step(&b->parts, &step));
+  PCCL_TRY(pccl_plan_builder_add_step(&r->builder, &step));
   *made = step;
   step->op = from->op;
   step->src_buf = from->src_buf;
@@ -241,30 +245,30 @@ static polyccl_result add_step(builder *b, const pccl_xml_tb *tb, const pccl_xml
   step->src = from->src;
   step->dst = from->dst;
   step->count = from->count;
-  pccl_plan_normalise(&b->head, rank, step);
+  pccl_plan_normalise(&r->head, rank, step);
   if (pccl_ops[from->op].receives) {
-    PCCL_TRY(pccl_parts_connection(&b->parts, tb->recv, rank, channel, &step->recv));
+    PCCL_TRY(pccl_plan_builder_connection(&r->builder, tb->recv, rank, channel, &step->recv));
   }
   if (pccl_ops[from->op].sends) {
-    PCCL_TRY(pccl_parts_connection(&b->parts, rank, tb->send, channel, &step->send));
+    PCCL_TRY(pccl_plan_builder_connection(&r->builder, rank, tb->send, channel, &step->send));
   }
-  return pccl_parts_location(&b->parts, 0, from->line, &step->location);
+  return pccl_plan_builder_location(&r->builder, 0, from->line, &step->location);
 }
 
-static polyccl_result add_tb(builder *b, const pccl_xml_gpu *gpu, const pccl_xml_tb *tb, int32_t last_copy) {
+static polyccl_result add_xml_tb(xml_reader *r, const pccl_xml_gpu *gpu, const pccl_xml_tb *tb, int32_t last_copy) {
   int32_t folded = tb->step; /* the first step whose wait is still to be added */
-  PCCL_TRY(pccl_parts_tb(&b->parts, gpu->id));
+  PCCL_TRY(pccl_plan_builder_add_tb(&r->builder, gpu->id));
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
-    if (b->new_step[s] < 0) {
+    if (r->new_step[s] < 0) {
       continue;
     }
     polyccl_step *step;
-    PCCL_TRY(add_step(b, tb, &b->xml->step.data[s], &step));
-    if (b->new_step[s] == 0 && last_copy >= 0) {
-      PCCL_TRY(pccl_parts_wait(&b->parts, gpu->tbs, last_copy));
+    PCCL_TRY(add_xml_step(r, tb, &r->xml->step.data[s], &step));
+    if (r->new_step[s] == 0 && last_copy >= 0) {
+      PCCL_TRY(pccl_plan_builder_add_wait(&r->builder, gpu->tbs, last_copy));
     }
     for (; folded <= s; folded++) {
-      PCCL_TRY(add_wait(b, gpu, &b->xml->step.data[folded]));
+      PCCL_TRY(add_xml_wait(r, gpu, &r->xml->step.data[folded]));
     }
   }
   return POLYCCL_SUCCESS;
@@ -272,82 +276,82 @@ static polyccl_result add_tb(builder *b, const pccl_xml_gpu *gpu, const pccl_xml
 
 /* The <copy> elements of a rank as one thread block of copy steps, adjoining ones as one; its first steps elsewhere
  * wait for the last. In place most are copies of a chunk to itself, and vanish. */
-static polyccl_result list_copies(builder *b, const pccl_xml_gpu *gpu, size_t *next, bool add, int32_t *last) {
-  pccl_collective_spec spec = pccl_plan_spec(&b->head);
+static polyccl_result add_xml_copies(xml_reader *r, const pccl_xml_gpu *gpu, size_t *next, bool add, int32_t *last) {
+  pccl_collective_spec spec = pccl_plan_spec(&r->head);
   pccl_xml_copy run = {.gpu = -1};
   int32_t count = 0;
   *last = -1;
-  for (; *next < b->xml->copy.len && &b->xml->gpu.data[b->xml->copy.data[*next].gpu] == gpu; (*next)++) {
-    const pccl_xml_copy *copy = &b->xml->copy.data[*next];
+  for (; *next < r->xml->copy.len && &r->xml->gpu.data[r->xml->copy.data[*next].gpu] == gpu; (*next)++) {
+    const pccl_xml_copy *copy = &r->xml->copy.data[*next];
     polyccl_plan_rank shape;
-    polyccl_plan_shape(&b->head, gpu->id, &shape.input, &shape.output);
+    polyccl_plan_shape(&r->head, gpu->id, &shape.input, &shape.output);
     if (copy->input >= shape.input || copy->output >= shape.output) {
-      return pccl_fail_at(POLYCCL_ERROR_INVALID, at_line(b, copy->line), "i_off=\"%d\" o_off=\"%d\" is out of range",
-                          copy->input, copy->output);
+      return pccl_fail_at(POLYCCL_ERROR_INVALID, xml_location(r, copy->line),
+                          "i_off=\"%d\" o_off=\"%d\" is out of range", copy->input, copy->output);
     }
-    if (b->head.inplace && pccl_collective_cell(&spec, gpu->id, false, copy->input) ==
+    if (r->head.inplace && pccl_collective_cell(&spec, gpu->id, false, copy->input) ==
                                pccl_collective_cell(&spec, gpu->id, true, copy->output)) {
       continue;
     }
     if (run.gpu >= 0 && copy->input == run.input + count && copy->output == run.output + count) {
       count++;
       if (add) {
-        b->parts.step.data[b->parts.step.len - 1].count = count;
+        r->builder.step.data[r->builder.step.len - 1].count = count;
       }
       continue;
     }
     if (add && *last < 0) {
-      PCCL_TRY(pccl_parts_tb(&b->parts, gpu->id));
+      PCCL_TRY(pccl_plan_builder_add_tb(&r->builder, gpu->id));
     }
     run = *copy;
     count = 1;
     ++*last;
     if (add) {
       polyccl_step *step;
-      PCCL_TRY(pccl_parts_step(&b->parts, &step));
+      PCCL_TRY(pccl_plan_builder_add_step(&r->builder, &step));
       step->op = POLYCCL_STEP_COPY;
       step->src_buf = POLYCCL_BUF_INPUT;
       step->dst_buf = POLYCCL_BUF_OUTPUT;
       step->src = copy->input;
       step->dst = copy->output;
       step->count = 1;
-      PCCL_TRY(pccl_parts_location(&b->parts, 0, copy->line, &step->location));
+      PCCL_TRY(pccl_plan_builder_location(&r->builder, 0, copy->line, &step->location));
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result add_rank(builder *b, const pccl_xml_gpu *gpu, const size_t *copies) {
+static polyccl_result add_xml_rank(xml_reader *r, const pccl_xml_gpu *gpu, const size_t *copies) {
   polyccl_plan_rank rank = {0};
   int32_t last_copy;
-  size_t next = copies[gpu - b->xml->gpu.data];
-  PCCL_TRY(check_gpu_shape(b, gpu, &rank));
-  if (!pccl_vec_push(&b->parts.rank, rank)) {
+  size_t next = copies[gpu - r->xml->gpu.data];
+  PCCL_TRY(check_gpu_shape(r, gpu, &rank));
+  if (!pccl_vec_push(&r->builder.rank, rank)) {
     return pccl_no_memory("a plan");
   }
-  PCCL_TRY(mark_awaited(b, gpu));
+  PCCL_TRY(mark_awaited_steps(r, gpu));
   for (int32_t t = gpu->tb; t < gpu->tb + gpu->tbs; t++) {
-    number_steps(b, &b->xml->tb.data[t]);
+    number_kept_steps(r, &r->xml->tb.data[t]);
   }
-  PCCL_TRY(list_copies(b, gpu, &next, false, &last_copy));
+  PCCL_TRY(add_xml_copies(r, gpu, &next, false, &last_copy));
   for (int32_t t = 0; t < gpu->tbs; t++) {
-    PCCL_TRY(add_tb(b, gpu, &b->xml->tb.data[b->tb_of[gpu->tb + t]], last_copy));
+    PCCL_TRY(add_xml_tb(r, gpu, &r->xml->tb.data[r->tb_of[gpu->tb + t]], last_copy));
   }
-  next = copies[gpu - b->xml->gpu.data];
-  return list_copies(b, gpu, &next, true, &last_copy);
+  next = copies[gpu - r->xml->gpu.data];
+  return add_xml_copies(r, gpu, &next, true, &last_copy);
 }
 
-static polyccl_result add_file(builder *b) {
-  char *file = pccl_strdup(b->xml->file);
-  if (file == NULL || !pccl_vec_push(&b->parts.file, file)) {
+static polyccl_result add_xml_file(xml_reader *r) {
+  char *file = pccl_strdup(r->xml->file);
+  if (file == NULL || !pccl_vec_push(&r->builder.file, file)) {
     free(file);
     return pccl_no_memory("a plan");
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result add_ranks(builder *b) {
-  const pccl_xml *xml = b->xml;
+static polyccl_result add_xml_ranks(xml_reader *r) {
+  const pccl_xml *xml = r->xml;
   size_t *copies = pccl_zeroed(xml->gpu.len, sizeof *copies); /* where each gpu's begin */
   if (copies == NULL) {
     return pccl_no_memory("a plan");
@@ -359,55 +363,55 @@ static polyccl_result add_ranks(builder *b) {
     }
   }
   polyccl_result result = POLYCCL_SUCCESS;
-  for (int32_t r = 0; r < b->head.ranks && result == POLYCCL_SUCCESS; r++) {
-    result = add_rank(b, &xml->gpu.data[b->gpu_of[r]], copies);
+  for (int32_t rank = 0; rank < r->head.ranks && result == POLYCCL_SUCCESS; rank++) {
+    result = add_xml_rank(r, &xml->gpu.data[r->gpu_of[rank]], copies);
   }
   free(copies);
   return result;
 }
 
-static polyccl_result build(builder *b, polyccl_plan **plan) {
-  const pccl_xml *xml = b->xml;
-  PCCL_TRY(set_head(b));
-  b->gpu_of = pccl_array((size_t)b->head.ranks, sizeof *b->gpu_of);
-  b->tb_of = pccl_array(xml->tb.len, sizeof *b->tb_of);
-  b->awaited = pccl_zeroed(xml->step.len, sizeof *b->awaited);
-  b->new_step = pccl_array(xml->step.len, sizeof *b->new_step);
-  if (b->gpu_of == NULL || b->tb_of == NULL || b->awaited == NULL || b->new_step == NULL) {
+static polyccl_result build_xml_plan(xml_reader *r, polyccl_plan **plan) {
+  const pccl_xml *xml = r->xml;
+  PCCL_TRY(set_plan_head(r));
+  r->gpu_of = pccl_array((size_t)r->head.ranks, sizeof *r->gpu_of);
+  r->tb_of = pccl_array(xml->tb.len, sizeof *r->tb_of);
+  r->awaited = pccl_zeroed(xml->step.len, sizeof *r->awaited);
+  r->new_step = pccl_array(xml->step.len, sizeof *r->new_step);
+  if (r->gpu_of == NULL || r->tb_of == NULL || r->awaited == NULL || r->new_step == NULL) {
     return pccl_no_memory("a plan");
   }
-  PCCL_TRY(index_gpus(b));
+  PCCL_TRY(index_gpus(r));
   for (size_t i = 0; i < xml->gpu.len; i++) {
-    PCCL_TRY(index_tbs(b, &xml->gpu.data[i]));
+    PCCL_TRY(index_tbs(r, &xml->gpu.data[i]));
   }
-  PCCL_TRY(add_file(b));
-  PCCL_TRY(add_ranks(b));
+  PCCL_TRY(add_xml_file(r));
+  PCCL_TRY(add_xml_ranks(r));
   polyccl_plan *made;
   PCCL_TRY(polyccl_plan_create(1, &made));
   polyccl_plan_rank *rank = made->rank;
-  *made = b->head;
+  *made = r->head;
   made->rank = rank;
-  pccl_parts_finish(&b->parts, made);
+  pccl_plan_builder_finish(&r->builder, made);
   *plan = made;
   return POLYCCL_SUCCESS;
 }
 
 polyccl_result pccl_xml_plan_read(const char *name, const char *text, size_t length, polyccl_plan **plan) {
   pccl_xml xml = {0};
-  builder b = {.xml = &xml};
+  xml_reader r = {.xml = &xml};
   polyccl_result result = pccl_xml_scan(name, text, length, &xml);
   if (result == POLYCCL_SUCCESS) {
-    result = build(&b, plan);
+    result = build_xml_plan(&r, plan);
   }
   if (result == POLYCCL_SUCCESS) {
     (*plan)->name = xml.name;
     xml.name = NULL;
   }
-  free(b.gpu_of);
-  free(b.tb_of);
-  free(b.awaited);
-  free(b.new_step);
-  pccl_parts_free(&b.parts);
+  free(r.gpu_of);
+  free(r.tb_of);
+  free(r.awaited);
+  free(r.new_step);
+  pccl_plan_builder_free(&r.builder);
   pccl_xml_free(&xml);
   return result;
 }

@@ -3,6 +3,7 @@
 #include "plan/xml.h"
 
 #include <expat.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <polyccl/program.h>
@@ -27,15 +28,15 @@ typedef struct element {
   polyccl_location at;
 } element;
 
-static int32_t line_of(const scanner *s) { return (int32_t)XML_GetCurrentLineNumber(s->parser); }
+static int32_t current_line(const scanner *s) { return (int32_t)XML_GetCurrentLineNumber(s->parser); }
 
-static polyccl_result scan_fail(const element *e, const char *attribute, const char *value, const char *wanted) {
+static polyccl_result fail_attribute(const element *e, const char *attribute, const char *value, const char *wanted) {
   return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> %s=\"%.40s\": expected %s", e->name, attribute, value,
                       wanted);
 }
 
 /* The value under either name, NULL: not there. */
-static const char *find(const element *e, const char *name, const char *other) {
+static const char *find_attribute(const element *e, const char *name, const char *other) {
   for (const char **a = e->attributes; *a != NULL; a += 2) {
     if (strcmp(a[0], name) == 0 || (other != NULL && strcmp(a[0], other) == 0)) {
       return a[1];
@@ -44,7 +45,7 @@ static const char *find(const element *e, const char *name, const char *other) {
   return NULL;
 }
 
-static bool parse_number(const char *text, uint64_t *number) {
+static bool parse_attribute_number(const char *text, uint64_t *number) {
   uint64_t n = 0;
   if (*text == '\0') {
     return false;
@@ -59,48 +60,48 @@ static bool parse_number(const char *text, uint64_t *number) {
   return n <= INT64_MAX;
 }
 
-static polyccl_result get_size(const element *e, const char *name, const char *other, uint64_t *value) {
-  const char *text = find(e, name, other);
-  if (text != NULL && !parse_number(text, value)) {
-    return scan_fail(e, name, text, "a number of bytes");
+static polyccl_result read_size_attribute(const element *e, const char *name, const char *other, uint64_t *value) {
+  const char *text = find_attribute(e, name, other);
+  if (text != NULL && !parse_attribute_number(text, value)) {
+    return fail_attribute(e, name, text, "a number of bytes");
   }
   return POLYCCL_SUCCESS;
 }
 
-/* A number in [least, most], least 0 or -1; absent leaves *value alone. */
-static polyccl_result get_int(const element *e, const char *name, const char *other, int32_t least, int32_t most,
-                              int32_t *value) {
-  const char *text = find(e, name, other);
+/* Reads a number in [min, max]; min is 0, 1 or -1. Leaves *value alone if the attribute is absent. */
+static polyccl_result read_int_attribute(const element *e, const char *name, const char *other, int32_t min,
+                                         int32_t max, int32_t *value) {
+  const char *text = find_attribute(e, name, other);
   uint64_t number;
   if (text == NULL) {
     return POLYCCL_SUCCESS;
   }
-  if (least < 0 && strcmp(text, "-1") == 0) {
+  if (min < 0 && strcmp(text, "-1") == 0) {
     *value = -1;
     return POLYCCL_SUCCESS;
   }
-  if (!parse_number(text, &number) || number > (uint64_t)most || (least > 0 && number < (uint64_t)least)) {
+  if (!parse_attribute_number(text, &number) || number > (uint64_t)max || (min > 0 && number < (uint64_t)min)) {
     char wanted[64];
-    snprintf(wanted, sizeof wanted, "a number from %d to %d", least, most);
-    return scan_fail(e, name, text, wanted);
+    snprintf(wanted, sizeof wanted, "a number from %d to %d", min, max);
+    return fail_attribute(e, name, text, wanted);
   }
   *value = (int32_t)number;
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result get_flag(const element *e, const char *name, int32_t *value) {
-  return get_int(e, name, NULL, 0, 1, value);
+static polyccl_result read_flag_attribute(const element *e, const char *name, int32_t *value) {
+  return read_int_attribute(e, name, NULL, 0, 1, value);
 }
 
 /* ---- <algo> ---- */
 
 static polyccl_result scan_collective(const element *e, pccl_xml *xml) {
-  const char *coll = find(e, "coll", NULL);
+  const char *coll = find_attribute(e, "coll", NULL);
   if (coll == NULL) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<algo> has no coll attribute");
   }
   polyccl_result result = polyccl_collective_parse(coll, &xml->collective);
-  const char *protocol = find(e, "proto", "protocol");
+  const char *protocol = find_attribute(e, "proto", "protocol");
   if (result == POLYCCL_SUCCESS && protocol != NULL) {
     result = polyccl_protocol_parse(protocol, &xml->protocol);
   }
@@ -109,7 +110,7 @@ static polyccl_result scan_collective(const element *e, pccl_xml *xml) {
 
 /* Our own: names with blanks between. */
 static polyccl_result scan_redops(const element *e, pccl_xml *xml) {
-  const char *text = find(e, "redops", NULL);
+  const char *text = find_attribute(e, "redops", NULL);
   while (text != NULL && *text != '\0') {
     char name[16];
     polyccl_redop op;
@@ -132,20 +133,20 @@ static polyccl_result scan_algo(scanner *s, const element *e) {
   xml->line = e->at.line;
   xml->ranks = xml->chunks_per_loop = xml->inplace = xml->out_of_place = PCCL_XML_ABSENT;
   PCCL_TRY(scan_collective(e, xml));
-  const char *name = find(e, "name", NULL);
+  const char *name = find_attribute(e, "name", NULL);
   xml->name = pccl_strdup(name != NULL ? name : polyccl_collective_name(xml->collective));
   if (xml->name == NULL) {
     return pccl_no_memory("a plan");
   }
-  PCCL_TRY(get_int(e, "ngpus", NULL, 1, POLYCCL_MAX_RANKS, &xml->ranks));
-  PCCL_TRY(get_int(e, "nchunksperloop", NULL, 1, POLYCCL_MAX_CHUNKS, &xml->chunks_per_loop));
-  PCCL_TRY(get_flag(e, "inplace", &xml->inplace));
-  PCCL_TRY(get_flag(e, "outofplace", &xml->out_of_place));
-  PCCL_TRY(get_int(e, "root", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->root));
-  PCCL_TRY(get_int(e, "peer", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->peer));
+  PCCL_TRY(read_int_attribute(e, "ngpus", NULL, 1, POLYCCL_MAX_RANKS, &xml->ranks));
+  PCCL_TRY(read_int_attribute(e, "nchunksperloop", NULL, 1, POLYCCL_MAX_CHUNKS, &xml->chunks_per_loop));
+  PCCL_TRY(read_flag_attribute(e, "inplace", &xml->inplace));
+  PCCL_TRY(read_flag_attribute(e, "outofplace", &xml->out_of_place));
+  PCCL_TRY(read_int_attribute(e, "root", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->root));
+  PCCL_TRY(read_int_attribute(e, "peer", NULL, 0, POLYCCL_MAX_RANKS - 1, &xml->peer));
   PCCL_TRY(scan_redops(e, xml));
-  PCCL_TRY(get_size(e, "minBytes", "minbytes", &xml->min_bytes));
-  PCCL_TRY(get_size(e, "maxBytes", "maxbytes", &xml->max_bytes));
+  PCCL_TRY(read_size_attribute(e, "minBytes", "minbytes", &xml->min_bytes));
+  PCCL_TRY(read_size_attribute(e, "maxBytes", "maxbytes", &xml->max_bytes));
   return POLYCCL_SUCCESS;
 }
 
@@ -154,18 +155,18 @@ static polyccl_result scan_algo(scanner *s, const element *e) {
 static polyccl_result scan_gpu(scanner *s, const element *e) {
   pccl_xml *xml = s->xml;
   pccl_xml_gpu gpu = {.id = (int32_t)xml->gpu.len, .tb = (int32_t)xml->tb.len, .line = e->at.line};
-  PCCL_TRY(get_int(e, "id", NULL, 0, POLYCCL_MAX_RANKS - 1, &gpu.id));
-  PCCL_TRY(get_int(e, "i_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.inputs));
-  PCCL_TRY(get_int(e, "o_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.outputs));
-  PCCL_TRY(get_int(e, "s_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.scratch));
+  PCCL_TRY(read_int_attribute(e, "id", NULL, 0, POLYCCL_MAX_RANKS - 1, &gpu.id));
+  PCCL_TRY(read_int_attribute(e, "i_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.inputs));
+  PCCL_TRY(read_int_attribute(e, "o_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.outputs));
+  PCCL_TRY(read_int_attribute(e, "s_chunks", NULL, 0, POLYCCL_MAX_CHUNKS, &gpu.scratch));
   return pccl_vec_push(&xml->gpu, gpu) ? POLYCCL_SUCCESS : pccl_no_memory("a plan");
 }
 
 static polyccl_result scan_copy(scanner *s, const element *e) {
   pccl_xml *xml = s->xml;
   pccl_xml_copy copy = {.gpu = (int32_t)xml->gpu.len - 1, .input = -1, .output = -1, .line = e->at.line};
-  PCCL_TRY(get_int(e, "i_off", NULL, 0, POLYCCL_MAX_CHUNKS - 1, &copy.input));
-  PCCL_TRY(get_int(e, "o_off", NULL, 0, POLYCCL_MAX_CHUNKS - 1, &copy.output));
+  PCCL_TRY(read_int_attribute(e, "i_off", NULL, 0, POLYCCL_MAX_CHUNKS - 1, &copy.input));
+  PCCL_TRY(read_int_attribute(e, "o_off", NULL, 0, POLYCCL_MAX_CHUNKS - 1, &copy.output));
   if (copy.input < 0 || copy.output < 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<copy> needs i_off and o_off");
   }
@@ -182,10 +183,10 @@ static polyccl_result scan_tb(scanner *s, const element *e) {
                     .channel = 0,
                     .step = (int32_t)xml->step.len,
                     .line = e->at.line};
-  PCCL_TRY(get_int(e, "id", NULL, 0, INT32_MAX, &tb.id));
-  PCCL_TRY(get_int(e, "send", NULL, -1, POLYCCL_MAX_RANKS - 1, &tb.send));
-  PCCL_TRY(get_int(e, "recv", NULL, -1, POLYCCL_MAX_RANKS - 1, &tb.recv));
-  PCCL_TRY(get_int(e, "chan", "channel", -1, PCCL_PLAN_MOST_CHANNEL, &tb.channel));
+  PCCL_TRY(read_int_attribute(e, "id", NULL, 0, INT32_MAX, &tb.id));
+  PCCL_TRY(read_int_attribute(e, "send", NULL, -1, POLYCCL_MAX_RANKS - 1, &tb.send));
+  PCCL_TRY(read_int_attribute(e, "recv", NULL, -1, POLYCCL_MAX_RANKS - 1, &tb.recv));
+  PCCL_TRY(read_int_attribute(e, "chan", "channel", -1, PCCL_PLAN_MAX_CHANNEL, &tb.channel));
   gpu->tbs++;
   return pccl_vec_push(&xml->tb, tb) ? POLYCCL_SUCCESS : pccl_no_memory("a plan");
 }
@@ -193,25 +194,33 @@ static polyccl_result scan_tb(scanner *s, const element *e) {
 /* ---- <step> ---- */
 
 static polyccl_result scan_type(const element *e, uint8_t *op) {
-  const char *type = find(e, "type", NULL);
+  const char *type = find_attribute(e, "type", NULL);
   for (uint8_t i = 0; type != NULL && i < POLYCCL_STEP_OP_COUNT; i++) {
     if (strcmp(type, pccl_ops[i].xml) == 0) {
       *op = i;
       return POLYCCL_SUCCESS;
     }
   }
-  return type == NULL ? pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> has no type", e->name)
-                      : scan_fail(e, "type", type, "nop, s, r, rcs, rrc, rrcs, rrs, cpy or re");
+  if (type == NULL) {
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> has no type", e->name);
+  }
+  char words[128];
+  size_t length = 0;
+  for (int i = 0; i < POLYCCL_STEP_OP_COUNT && length < sizeof words; i++) {
+    const char *separator = i == 0 ? "" : i + 1 < POLYCCL_STEP_OP_COUNT ? ", " : " or ";
+    length += (size_t)snprintf(words + length, sizeof words - length, "%s%s", separator, pccl_ops[i].xml);
+  }
+  return fail_attribute(e, "type", type, words);
 }
 
 /* One side of a step, or the buf and off that stand for the side it has. */
-static polyccl_result scan_place(const element *e, const char *buffer_name, const char *offset_name, uint8_t *buffer,
-                                 int32_t *offset) {
+static polyccl_result scan_operand(const element *e, const char *buffer_name, const char *offset_name, uint8_t *buffer,
+                                   int32_t *offset) {
   static const char *const letters[] = {
       [POLYCCL_BUF_INPUT] = "i", [POLYCCL_BUF_OUTPUT] = "o", [POLYCCL_BUF_SCRATCH] = "s"};
-  const char *text = find(e, buffer_name, "buf");
+  const char *text = find_attribute(e, buffer_name, "buf");
   *offset = -1;
-  PCCL_TRY(get_int(e, offset_name, "off", -1, POLYCCL_MAX_CHUNKS - 1, offset));
+  PCCL_TRY(read_int_attribute(e, offset_name, "off", -1, POLYCCL_MAX_CHUNKS - 1, offset));
   if (text == NULL || *offset < 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "<%.32s> of this type needs %s and %s", e->name, buffer_name,
                         offset_name);
@@ -222,7 +231,7 @@ static polyccl_result scan_place(const element *e, const char *buffer_name, cons
       return POLYCCL_SUCCESS;
     }
   }
-  return scan_fail(e, buffer_name, text, "i, o or s");
+  return fail_attribute(e, buffer_name, text, "i, o or s");
 }
 
 static polyccl_result scan_step(scanner *s, const element *e) {
@@ -230,31 +239,32 @@ static polyccl_result scan_step(scanner *s, const element *e) {
   pccl_xml_tb *tb = &xml->tb.data[xml->tb.len - 1];
   pccl_xml_step step = {.count = 1, .dep_tb = -1, .dep_step = -1, .line = e->at.line};
   int32_t number = tb->steps;
-  PCCL_TRY(get_int(e, "s", "step", 0, INT32_MAX, &number));
+  PCCL_TRY(read_int_attribute(e, "s", "step", 0, INT32_MAX, &number));
   if (number != tb->steps) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "step %d stands where step %d is due", number, tb->steps);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "found step %d, expected step %d", number, tb->steps);
   }
   PCCL_TRY(scan_type(e, &step.op));
   const pccl_op_traits *uses = &pccl_ops[step.op];
   if (uses->reads_src) {
-    PCCL_TRY(scan_place(e, "srcbuf", "srcoff", &step.src_buf, &step.src));
+    PCCL_TRY(scan_operand(e, "srcbuf", "srcoff", &step.src_buf, &step.src));
   }
   if (uses->writes_dst) {
-    PCCL_TRY(scan_place(e, "dstbuf", "dstoff", &step.dst_buf, &step.dst));
+    PCCL_TRY(scan_operand(e, "dstbuf", "dstoff", &step.dst_buf, &step.dst));
   }
-  if (step.op == POLYCCL_STEP_NOP) {
-    step.count = 0;
+  if (pccl_op_moves(step.op)) {
+    PCCL_TRY(read_int_attribute(e, "cnt", "count", 0, POLYCCL_MAX_CHUNKS, &step.count));
   } else {
-    PCCL_TRY(get_int(e, "cnt", "count", 0, POLYCCL_MAX_CHUNKS, &step.count));
+    step.count = 0;
   }
-  PCCL_TRY(get_int(e, "depid", NULL, -1, INT32_MAX, &step.dep_tb));
-  PCCL_TRY(get_int(e, "deps", NULL, -1, INT32_MAX, &step.dep_step));
+  PCCL_TRY(read_int_attribute(e, "depid", NULL, -1, INT32_MAX, &step.dep_tb));
+  PCCL_TRY(read_int_attribute(e, "deps", NULL, -1, INT32_MAX, &step.dep_step));
   if ((step.dep_tb < 0) != (step.dep_step < 0)) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "depid=\"%d\" deps=\"%d\": both or neither must be given",
                         step.dep_tb, step.dep_step);
   }
   if ((uses->sends && tb->send < 0) || (uses->receives && tb->recv < 0)) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at, "type \"%s\" in a thread block without a %s peer", uses->xml,
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, e->at,
+                        "type \"%s\" needs a %s peer, which the thread block does not have", uses->xml,
                         uses->sends && tb->send < 0 ? "send" : "recv");
   }
   tb->steps++;
@@ -275,16 +285,16 @@ static const element_kind kinds[] = {
     {"step", "op", IN_TB, IN_STEP, scan_step},
 };
 
-static void stop(scanner *s, polyccl_result result) {
+static void stop_parser(scanner *s, polyccl_result result) {
   if (s->result == POLYCCL_SUCCESS) {
     s->result = result;
   }
   XML_StopParser(s->parser, XML_FALSE);
 }
 
-static void XMLCALL on_start(void *data, const XML_Char *name, const XML_Char **attributes) {
+static void XMLCALL on_element_start(void *data, const XML_Char *name, const XML_Char **attributes) {
   scanner *s = data;
-  element e = {name, attributes, {s->xml->file, line_of(s)}};
+  element e = {name, attributes, {s->xml->file, current_line(s)}};
   if (s->result != POLYCCL_SUCCESS) {
     return;
   }
@@ -295,24 +305,25 @@ static void XMLCALL on_start(void *data, const XML_Char *name, const XML_Char **
       s->level = kind->opens;
       polyccl_result result = kind->scan(s, &e);
       if (result != POLYCCL_SUCCESS) {
-        stop(s, result);
+        stop_parser(s, result);
       }
       return;
     }
   }
   if (s->level == IN_FILE && (strcmp(name, "Algo") == 0 || strcmp(name, "tree") == 0)) {
-    stop(s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at,
-                         "<%s> begins a program of trees, not a plan: compile it, or pass it to a command that takes "
-                         "programs",
-                         name));
+    stop_parser(
+        s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at,
+                        "<%s> begins a program of trees, not a plan: compile it, or pass it to a command that takes "
+                        "programs",
+                        name));
     return;
   }
   static const char *const places[] = {
       [IN_FILE] = "an MSCCL file", [IN_ALGO] = "<algo>", [IN_GPU] = "<gpu>", [IN_TB] = "<tb>", [IN_STEP] = "a step"};
-  stop(s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at, "<%.32s> does not belong in %s", name, places[s->level]));
+  stop_parser(s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at, "<%.32s> does not belong in %s", name, places[s->level]));
 }
 
-static void XMLCALL on_end(void *data, const XML_Char *name) {
+static void XMLCALL on_element_end(void *data, const XML_Char *name) {
   static const level outer[] = {
       [IN_FILE] = IN_FILE, [IN_ALGO] = IN_FILE, [IN_GPU] = IN_ALGO, [IN_TB] = IN_GPU, [IN_STEP] = IN_TB};
   scanner *s = data;
@@ -325,8 +336,9 @@ static void XMLCALL on_doctype(void *data, const XML_Char *name, const XML_Char 
   (void)public;
   (void)internal;
   scanner *s = data;
-  polyccl_location at = {s->xml->file, line_of(s)};
-  stop(s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a document type (<!DOCTYPE %.32s>) is not allowed in a plan", name));
+  polyccl_location at = {s->xml->file, current_line(s)};
+  stop_parser(
+      s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "a document type (<!DOCTYPE %.32s>) is not allowed in a plan", name));
 }
 
 /* Indentation and nothing else may stand between elements. */
@@ -334,8 +346,8 @@ static void XMLCALL on_text(void *data, const XML_Char *text, int length) {
   scanner *s = data;
   for (int i = 0; i < length && s->result == POLYCCL_SUCCESS; i++) {
     if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0') {
-      polyccl_location at = {s->xml->file, line_of(s)};
-      stop(s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "text between the elements"));
+      polyccl_location at = {s->xml->file, current_line(s)};
+      stop_parser(s, pccl_fail_at(POLYCCL_ERROR_INVALID, at, "there is text between the elements"));
     }
   }
 }
@@ -347,11 +359,11 @@ polyccl_result pccl_xml_scan(const char *file, const char *text, size_t length, 
   }
   xml->file = file;
   XML_SetUserData(s.parser, &s);
-  XML_SetElementHandler(s.parser, on_start, on_end);
+  XML_SetElementHandler(s.parser, on_element_start, on_element_end);
   XML_SetCharacterDataHandler(s.parser, on_text);
   XML_SetStartDoctypeDeclHandler(s.parser, on_doctype);
   if (XML_Parse(s.parser, text, (int)length, XML_TRUE) != XML_STATUS_OK && s.result == POLYCCL_SUCCESS) {
-    polyccl_location at = {file, line_of(&s)};
+    polyccl_location at = {file, current_line(&s)};
     s.result =
         pccl_fail_at(POLYCCL_ERROR_INVALID, at, "not well-formed XML: %s", XML_ErrorString(XML_GetErrorCode(s.parser)));
   }

@@ -104,7 +104,7 @@ bool pccl_xml_writes_wait(const polyccl_plan *plan, const polyccl_thread_block *
   return wait.tb != (int32_t)(tb - plan->tb) - plan->rank[tb->rank].tb || wait.step >= step;
 }
 
-static int32_t written_waits(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t s) {
+static int32_t count_written_waits(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t s) {
   const polyccl_step *step = &plan->step[tb->step + s];
   int32_t waits = 0;
   for (int32_t i = 0; i < step->waits; i++) {
@@ -114,7 +114,7 @@ static int32_t written_waits(const polyccl_plan *plan, const polyccl_thread_bloc
 }
 
 int32_t pccl_xml_elements(const polyccl_plan *plan, const polyccl_thread_block *tb, int32_t step) {
-  int32_t waits = written_waits(plan, tb, step);
+  int32_t waits = count_written_waits(plan, tb, step);
   return waits > 1 ? waits : 1;
 }
 
@@ -127,20 +127,21 @@ typedef struct place {
 
 static const char fewer[] = "compile with fewer instances or channels, or keep the plan format";
 
-static polyccl_result over(const place *at, const char *what, int64_t value, int32_t most, const char *remedy) {
-  return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d: %s: %lld; %s takes at most %d: %s", at->rank, what, (long long)value,
-                   at->target->name, most, remedy);
+static polyccl_result fail_rank_over(const place *at, const char *what, int64_t value, int32_t max,
+                                     const char *remedy) {
+  return pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d has %lld %s; %s takes at most %d: %s", at->rank, (long long)value,
+                   what, at->target->name, max, remedy);
 }
 
-static polyccl_result step_over(const place *at, const polyccl_step *step, const char *what, int64_t value,
-                                int32_t most, const char *remedy) {
+static polyccl_result fail_step_over(const place *at, const polyccl_step *step, const char *what, int64_t value,
+                                     int32_t max, const char *remedy) {
   return pccl_fail_at(POLYCCL_ERROR_LIMIT, pccl_step_location(at->plan, step),
-                      "rank %d thread block %d: %s: %lld; %s takes at most %d: %s", at->rank, at->tb, what,
-                      (long long)value, at->target->name, most, remedy);
+                      "rank %d thread block %d %s %lld; %s takes at most %d: %s", at->rank, at->tb, what,
+                      (long long)value, at->target->name, max, remedy);
 }
 
 /* XML gives a thread block one peer per direction and one channel. */
-static polyccl_result check_connections(const place *at, const polyccl_thread_block *tb) {
+static polyccl_result check_tb_connections(const place *at, const polyccl_thread_block *tb) {
   int32_t used[2] = {-1, -1}; /* receive, send */
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
     const polyccl_step *step = &at->plan->step[s];
@@ -182,55 +183,56 @@ polyccl_result pccl_xml_check_waits(const polyccl_plan *plan, int32_t t, int32_t
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_waits(const place *at, const polyccl_thread_block *tb, int32_t s) {
+static polyccl_result check_wait_targets(const place *at, const polyccl_thread_block *tb, int32_t s) {
   const polyccl_step *step = &at->plan->step[tb->step + s];
   PCCL_TRY(pccl_xml_check_waits(at->plan, (int32_t)(tb - at->plan->tb), s));
   for (int32_t i = 0; i < step->waits; i++) {
     polyccl_wait wait = at->plan->wait[step->wait + i];
     if (wait.tb >= at->target->awaited_tb) {
-      return step_over(at, step, "number of the thread block waited for", wait.tb, at->target->awaited_tb - 1, fewer);
+      return fail_step_over(at, step, "waits for thread block", wait.tb, at->target->awaited_tb - 1, fewer);
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_step(const place *at, const polyccl_thread_block *tb, int32_t s, int64_t *elements) {
+static polyccl_result check_step_limits(const place *at, const polyccl_thread_block *tb, int32_t s, int64_t *elements) {
   const polyccl_step *step = &at->plan->step[tb->step + s];
   const pccl_xml_target *target = at->target;
-  PCCL_TRY(check_waits(at, tb, s));
+  PCCL_TRY(check_wait_targets(at, tb, s));
   *elements += pccl_xml_elements(at->plan, tb, s);
   if (step->count > target->count) {
-    return step_over(at, step, "chunks in a step", step->count, target->count,
-                     "split the reference, or compile with fewer instances");
+    return fail_step_over(at, step, "has a step with a count of", step->count, target->count,
+                          "split the reference, or compile with fewer instances");
   }
   int32_t channel = step->recv >= 0   ? at->plan->connection[step->recv].channel
                     : step->send >= 0 ? at->plan->connection[step->send].channel
                                       : 0;
   if (channel >= target->channels) {
-    return step_over(at, step, "channel", channel, target->channels - 1, fewer);
+    return fail_step_over(at, step, "uses channel", channel, target->channels - 1, fewer);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_tb(const place *at, const polyccl_thread_block *tb, int64_t *elements) {
+static polyccl_result check_tb_limits(const place *at, const polyccl_thread_block *tb, int64_t *elements) {
   int64_t steps = 0;
-  PCCL_TRY(check_connections(at, tb));
+  PCCL_TRY(check_tb_connections(at, tb));
   for (int32_t s = 0; s < tb->steps; s++) {
-    PCCL_TRY(check_step(at, tb, s, &steps));
+    PCCL_TRY(check_step_limits(at, tb, s, &steps));
   }
   if (steps > at->target->steps) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "rank %d thread block %d: steps, counting one per wait%s: %lld; %s takes at most %d: compile with "
-                     "more channels, or keep the plan format",
-                     at->rank, at->tb, at->target->splits_fused ? " and each part of a fused step" : "",
-                     (long long)steps, at->target->name, at->target->steps);
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "rank %d thread block %d has %lld steps, counting one per wait%s; %s takes at most %d: compile with "
+        "more channels, or keep the plan format",
+        at->rank, at->tb, (long long)steps, at->target->splits_fused ? " and each part of a fused step" : "",
+        at->target->name, at->target->steps);
   }
   *elements += 1 + steps;
   return POLYCCL_SUCCESS;
 }
 
 /* Counts the thread blocks of the rank that send and receive on each channel. */
-static polyccl_result check_peers(const place *at, int32_t *peers) {
+static polyccl_result check_peer_limits(const place *at, int32_t *peers) {
   const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
   memset(peers, 0, 2 * (size_t)at->target->channels * sizeof *peers);
   for (int32_t t = rank->tb; t < rank->tb + rank->tbs; t++) {
@@ -248,33 +250,33 @@ static polyccl_result check_peers(const place *at, int32_t *peers) {
   }
   for (int32_t i = 0; i < 2 * at->target->channels; i++) {
     if (peers[i] > at->target->peers) {
-      return over(at,
-                  i % 2 == 0 ? "peers that it receives from on one channel" : "peers that it sends to on one channel",
-                  peers[i], at->target->peers, "spread the peers over more channels, or keep the plan format");
+      return fail_rank_over(
+          at, i % 2 == 0 ? "peers that it receives from on one channel" : "peers that it sends to on one channel",
+          peers[i], at->target->peers, "spread the peers over more channels, or keep the plan format");
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_rank(const place *at, int32_t *peers) {
+static polyccl_result check_rank_limits(const place *at, int32_t *peers) {
   const polyccl_plan_rank *rank = &at->plan->rank[at->rank];
   int64_t elements = 1 + at->plan->ranks + (rank->tbs == 0 ? 1 : 0); /* the idle thread block that is written */
-  int32_t most = rank->input > rank->output ? rank->input : rank->output;
-  most = rank->scratch > most ? rank->scratch : most;
-  if (most > at->target->chunks) {
-    return over(at, "chunks in a buffer", most, at->target->chunks, "compile with fewer instances or chunks");
+  int32_t max = rank->input > rank->output ? rank->input : rank->output;
+  max = rank->scratch > max ? rank->scratch : max;
+  if (max > at->target->chunks) {
+    return fail_rank_over(at, "chunks in a buffer", max, at->target->chunks, "compile with fewer instances or chunks");
   }
   if (rank->tbs > at->target->tbs) {
-    return over(at, "thread blocks", rank->tbs, at->target->tbs, fewer);
+    return fail_rank_over(at, "thread blocks", rank->tbs, at->target->tbs, fewer);
   }
   for (int32_t t = 0; t < rank->tbs; t++) {
     place here = *at;
     here.tb = t;
-    PCCL_TRY(check_tb(&here, &at->plan->tb[rank->tb + t], &elements));
+    PCCL_TRY(check_tb_limits(&here, &at->plan->tb[rank->tb + t], &elements));
   }
-  PCCL_TRY(check_peers(at, peers));
+  PCCL_TRY(check_peer_limits(at, peers));
   if (elements > at->target->elements) {
-    return over(at, "XML elements", elements, at->target->elements, fewer);
+    return fail_rank_over(at, "XML elements", elements, at->target->elements, fewer);
   }
   return POLYCCL_SUCCESS;
 }
@@ -284,7 +286,7 @@ polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const p
   if ((target->collectives >> plan->collective & 1) == 0) {
     bool elsewhere = (pccl_xml_target_of(POLYCCL_FORMAT_XML_RCCL)->collectives >> plan->collective & 1) != 0;
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
-                     "%s has no %s: no call of it would use this plan: %skeep the plan format", target->name,
+                     "%s has no %s, so none of its calls would use this plan: %skeep the plan format", target->name,
                      collective, elsewhere ? "write it for RCCL, which has, or " : "");
   }
   if (plan->order != POLYCCL_BATCH_MAJOR) {
@@ -294,29 +296,30 @@ polyccl_result pccl_xml_target_check_kind(const pccl_xml_target *target, const p
                      target->name);
   }
   if (plan->collective == POLYCCL_CUSTOM && plan->chunks_out != 0 && plan->chunks_out != plan->chunks) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED,
-                     "input has %d chunks and output %d; %s wants as many of both: keep the plan format", plan->chunks,
-                     plan->chunks_out, target->name);
+    return pccl_fail(
+        POLYCCL_ERROR_UNSUPPORTED,
+        "the input has %d chunks and the output %d; %s needs the same number for both: keep the plan format",
+        plan->chunks, plan->chunks_out, target->name);
   }
   if (plan->ranks > target->ranks) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "ranks: %d; %s takes at most %d: keep the plan format", plan->ranks,
-                     target->name, target->ranks);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan has %d ranks; %s takes at most %d: keep the plan format",
+                     plan->ranks, target->name, target->ranks);
   }
   if (plan->name != NULL && strlen(plan->name) > (size_t)target->name_bytes) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "bytes in the plan's name: %zu; %s takes at most %d: give it a shorter name",
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan's name has %zu bytes; %s takes at most %d: give it a shorter name",
                      strlen(plan->name), target->name, target->name_bytes);
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_depth(const pccl_xml_target *target, const polyccl_plan *plan) {
+static polyccl_result check_depth_limit(const pccl_xml_target *target, const polyccl_plan *plan) {
   int32_t depth = target->depth[plan->protocol], needed = plan->fifo_depth;
   if ((needed == 0 || needed > depth) && pccl_plan_min_depth(plan, &needed) == POLYCCL_ERROR_MEMORY) {
     return POLYCCL_ERROR_MEMORY; /* what a plan says may be more than it needs; whether it is right is not asked here */
   }
   if (needed > depth) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "FIFO depth that the plan needs: %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
+                     "the plan needs a FIFO depth of %d; %s has %d with %s: use protocol LL or LL128 (up to %d), or "
                      "send less before receiving",
                      needed, target->name, depth, polyccl_protocol_name(plan->protocol), target->depth[POLYCCL_LL]);
   }
@@ -324,14 +327,14 @@ static polyccl_result check_depth(const pccl_xml_target *target, const polyccl_p
 }
 
 polyccl_result pccl_xml_target_check(const pccl_xml_target *target, const polyccl_plan *plan) {
-  PCCL_TRY(check_depth(target, plan));
+  PCCL_TRY(check_depth_limit(target, plan));
   int32_t *peers = pccl_array(2 * (size_t)target->channels, sizeof *peers);
   if (peers == NULL) {
     return pccl_no_memory("writing a plan");
   }
   polyccl_result result = POLYCCL_SUCCESS;
   for (int32_t r = 0; r < plan->ranks && result == POLYCCL_SUCCESS; r++) {
-    result = check_rank(&(place){target, plan, r, 0}, peers);
+    result = check_rank_limits(&(place){target, plan, r, 0}, peers);
   }
   free(peers);
   return result;
@@ -350,8 +353,8 @@ polyccl_result pccl_xml_target_accepts(const pccl_xml_target *target, const poly
   int64_t parts = config->instances > 0 ? config->instances : 1;
   polyccl_plan_rank rank = {0};
   polyccl_plan_shape(&head, 0, &rank.input, &rank.output);
-  int64_t most = (rank.input > rank.output ? rank.input : rank.output) * parts;
-  return most <= target->chunks ? POLYCCL_SUCCESS
-                                : over(&(place){target, &head, 0, 0}, "chunks in a buffer", most, target->chunks,
-                                       "compile with fewer instances or chunks");
+  int64_t max = (rank.input > rank.output ? rank.input : rank.output) * parts;
+  return max <= target->chunks ? POLYCCL_SUCCESS
+                               : fail_rank_over(&(place){target, &head, 0, 0}, "chunks in a buffer", max,
+                                                target->chunks, "compile with fewer instances or chunks");
 }

@@ -21,40 +21,40 @@ typedef struct writer {
   pccl_out out;
 } writer;
 
-static void put(writer *w, const char *text) { pccl_out_put(&w->out, text); }
+static void put_text(writer *w, const char *text) { pccl_out_put(&w->out, text); }
 
 /* name="value" with a blank before it. */
-static void attribute(writer *w, const char *name, const char *value) {
-  put(w, " ");
-  put(w, name);
-  put(w, "=\"");
-  put(w, value);
-  put(w, "\"");
+static void put_attribute(writer *w, const char *name, const char *value) {
+  put_text(w, " ");
+  put_text(w, name);
+  put_text(w, "=\"");
+  put_text(w, value);
+  put_text(w, "\"");
 }
 
-static void number(writer *w, const char *name, int64_t value) {
-  put(w, " ");
-  put(w, name);
-  put(w, "=\"");
+static void put_number_attribute(writer *w, const char *name, int64_t value) {
+  put_text(w, " ");
+  put_text(w, name);
+  put_text(w, "=\"");
   if (value < 0) {
-    put(w, "-");
+    put_text(w, "-");
   }
   pccl_out_number(&w->out, (uint64_t)(value < 0 ? -value : value));
-  put(w, "\"");
+  put_text(w, "\"");
 }
 
-static void write_redops(writer *w, uint32_t redops) {
-  put(w, " redops=\"");
+static void write_redops_attribute(writer *w, uint32_t redops) {
+  put_text(w, " redops=\"");
   for (int op = 0; op < POLYCCL_REDOP_COUNT; op++) {
     if ((redops >> op & 1) != 0) {
-      put(w, (redops & ((1u << op) - 1)) != 0 ? " " : "");
-      put(w, polyccl_redop_name((polyccl_redop)op));
+      put_text(w, (redops & ((1u << op) - 1)) != 0 ? " " : "");
+      put_text(w, polyccl_redop_name((polyccl_redop)op));
     }
   }
-  put(w, "\"");
+  put_text(w, "\"");
 }
 
-static polyccl_result write_algo(writer *w) {
+static polyccl_result write_algo_tag(writer *w) {
   const polyccl_plan *plan = w->plan;
   pccl_text name = {0};
   int32_t channels = 1;
@@ -66,58 +66,59 @@ static polyccl_result write_algo(writer *w) {
   for (size_t i = 0; i < plan->connections; i++) {
     channels = plan->connection[i].channel >= channels ? plan->connection[i].channel + 1 : channels;
   }
-  put(w, "<algo");
-  attribute(w, "name", name.data != NULL ? name.data : "");
-  attribute(w, "proto", polyccl_protocol_name(plan->protocol));
-  number(w, "nchannels", channels);
-  number(w, "nchunksperloop", pccl_xml_chunks_per_loop(plan));
-  number(w, "ngpus", plan->ranks);
-  attribute(w, "coll",
-            plan->collective == POLYCCL_REDUCE_SCATTER ? w->target->reduce_scatter
-                                                       : polyccl_collective_name(plan->collective));
-  number(w, "inplace", plan->inplace ? 1 : 0);
+  put_text(w, "<algo");
+  put_attribute(w, "name", name.data != NULL ? name.data : "");
+  put_attribute(w, "proto", polyccl_protocol_name(plan->protocol));
+  put_number_attribute(w, "nchannels", channels);
+  put_number_attribute(w, "nchunksperloop", pccl_xml_chunks_per_loop(plan));
+  put_number_attribute(w, "ngpus", plan->ranks);
+  put_attribute(w, "coll",
+                plan->collective == POLYCCL_REDUCE_SCATTER ? w->target->reduce_scatter
+                                                           : polyccl_collective_name(plan->collective));
+  put_number_attribute(w, "inplace", plan->inplace ? 1 : 0);
   if (w->target->place_flags) {
-    number(w, "outofplace", plan->inplace ? 0 : 1);
+    put_number_attribute(w, "outofplace", plan->inplace ? 0 : 1);
   }
   /* microsoft/msccl takes 128 MiB for the maximum that is not written. */
-  int64_t most = plan->max_bytes > 0 && plan->max_bytes < INT64_MAX ? (int64_t)plan->max_bytes
-                 : w->target->no_limit_is_zero                      ? 0
-                                                                    : INT64_MAX;
-  number(w, "minBytes", plan->min_bytes < INT64_MAX ? (int64_t)plan->min_bytes : INT64_MAX);
-  number(w, "maxBytes", most);
+  int64_t max = plan->max_bytes > 0 && plan->max_bytes < INT64_MAX ? (int64_t)plan->max_bytes
+                : w->target->no_limit_is_zero                      ? 0
+                                                                   : INT64_MAX;
+  put_number_attribute(w, "minBytes", plan->min_bytes < INT64_MAX ? (int64_t)plan->min_bytes : INT64_MAX);
+  put_number_attribute(w, "maxBytes", max);
   if (plan->root != 0) {
-    number(w, "root", plan->root);
+    put_number_attribute(w, "root", plan->root);
   }
   if (plan->redops != 0) {
-    write_redops(w, plan->redops);
+    write_redops_attribute(w, plan->redops);
   }
-  put(w, ">\n");
+  put_text(w, ">\n");
   pccl_text_free(&name);
   return POLYCCL_SUCCESS;
 }
 
-static void write_place(writer *w, const char *buffer, const char *offset, int which, int32_t at) {
+static void write_step_side(writer *w, const char *buffer, const char *offset, int which, int32_t at) {
   static const char *const letters[] = {
       [POLYCCL_BUF_INPUT] = "i", [POLYCCL_BUF_OUTPUT] = "o", [POLYCCL_BUF_SCRATCH] = "s"};
-  attribute(w, buffer, letters[which]);
-  number(w, offset, at);
+  put_attribute(w, buffer, letters[which]);
+  put_number_attribute(w, offset, at);
 }
 
-static void write_element(writer *w, int32_t number_in_tb, const polyccl_step *step, polyccl_wait wait, bool awaited) {
-  put(w, "      <step");
-  number(w, "s", number_in_tb);
-  attribute(w, "type", pccl_ops[step->op].xml);
-  write_place(w, "srcbuf", "srcoff", step->src_buf, step->src);
-  write_place(w, "dstbuf", "dstoff", step->dst_buf, step->dst);
-  number(w, "cnt", step->count);
-  number(w, "depid", wait.tb);
-  number(w, "deps", wait.tb < 0 ? -1 : wait.step);
-  number(w, "hasdep", awaited ? 1 : 0);
-  put(w, "/>\n");
+static void write_step_element(writer *w, int32_t number_in_tb, const polyccl_step *step, polyccl_wait wait,
+                               bool awaited) {
+  put_text(w, "      <step");
+  put_number_attribute(w, "s", number_in_tb);
+  put_attribute(w, "type", pccl_ops[step->op].xml);
+  write_step_side(w, "srcbuf", "srcoff", step->src_buf, step->src);
+  write_step_side(w, "dstbuf", "dstoff", step->dst_buf, step->dst);
+  put_number_attribute(w, "cnt", step->count);
+  put_number_attribute(w, "depid", wait.tb);
+  put_number_attribute(w, "deps", wait.tb < 0 ? -1 : wait.step);
+  put_number_attribute(w, "hasdep", awaited ? 1 : 0);
+  put_text(w, "/>\n");
 }
 
 /* A side that the op does not use is written as the side that it uses, which every executor takes. */
-static polyccl_step both_sides(const writer *w, int32_t rank, const polyccl_step *from) {
+static polyccl_step fill_both_sides(const writer *w, int32_t rank, const polyccl_step *from) {
   polyccl_step step = *from;
   pccl_plan_normalise(w->plan, rank, &step);
   if (!pccl_ops[step.op].reads_src) {
@@ -130,7 +131,7 @@ static polyccl_step both_sides(const writer *w, int32_t rank, const polyccl_step
   return step;
 }
 
-static void write_step(writer *w, const polyccl_thread_block *tb, int32_t s) {
+static void write_step_elements(writer *w, const polyccl_thread_block *tb, int32_t s) {
   static const polyccl_step nop = {
       .op = POLYCCL_STEP_NOP, .src_buf = POLYCCL_BUF_INPUT, .dst_buf = POLYCCL_BUF_OUTPUT, .src = -1, .dst = -1};
   const polyccl_plan *plan = w->plan;
@@ -146,16 +147,16 @@ static void write_step(writer *w, const polyccl_thread_block *tb, int32_t s) {
     polyccl_wait written = {wait.tb, w->element[plan->tb[rank->tb + wait.tb].step + wait.step]};
     if (left > 1) {
       left--;
-      write_element(w, w->element[tb->step + s] - left, &nop, written, false);
+      write_step_element(w, w->element[tb->step + s] - left, &nop, written, false);
     } else {
       last = written;
     }
   }
-  polyccl_step full = both_sides(w, tb->rank, step);
-  write_element(w, w->element[tb->step + s], &full, last, w->awaited[tb->step + s]);
+  polyccl_step full = fill_both_sides(w, tb->rank, step);
+  write_step_element(w, w->element[tb->step + s], &full, last, w->awaited[tb->step + s]);
 }
 
-static void write_tb(writer *w, int32_t id, const polyccl_thread_block *tb) {
+static void write_tb_element(writer *w, int32_t id, const polyccl_thread_block *tb) {
   int32_t recv = -1, send = -1;
   for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
     recv = w->plan->step[s].recv >= 0 ? w->plan->step[s].recv : recv;
@@ -164,36 +165,36 @@ static void write_tb(writer *w, int32_t id, const polyccl_thread_block *tb) {
   const polyccl_connection *any = recv >= 0   ? &w->plan->connection[recv]
                                   : send >= 0 ? &w->plan->connection[send]
                                               : NULL;
-  put(w, "    <tb");
-  number(w, "id", id);
-  number(w, "send", send >= 0 ? w->plan->connection[send].dst : -1);
-  number(w, "recv", recv >= 0 ? w->plan->connection[recv].src : -1);
-  number(w, "chan", any != NULL ? any->channel : 0);
-  put(w, ">\n");
+  put_text(w, "    <tb");
+  put_number_attribute(w, "id", id);
+  put_number_attribute(w, "send", send >= 0 ? w->plan->connection[send].dst : -1);
+  put_number_attribute(w, "recv", recv >= 0 ? w->plan->connection[recv].src : -1);
+  put_number_attribute(w, "chan", any != NULL ? any->channel : 0);
+  put_text(w, ">\n");
   for (int32_t s = 0; s < tb->steps; s++) {
-    write_step(w, tb, s);
+    write_step_elements(w, tb, s);
   }
-  put(w, "    </tb>\n");
+  put_text(w, "    </tb>\n");
 }
 
-static void write_gpu(writer *w, int32_t r) {
+static void write_gpu_element(writer *w, int32_t r) {
   const polyccl_plan_rank *rank = &w->plan->rank[r];
   int32_t input, output;
   polyccl_plan_shape(w->plan, r, &input, &output);
   bool one = w->plan->inplace; /* only the buffer that pccl_plan_normalise() keeps is counted */
-  put(w, "  <gpu");
-  number(w, "id", r);
-  number(w, "i_chunks", one && output > input ? 0 : input);
-  number(w, "o_chunks", one && output <= input ? 0 : output);
-  number(w, "s_chunks", rank->scratch);
-  put(w, ">\n");
+  put_text(w, "  <gpu");
+  put_number_attribute(w, "id", r);
+  put_number_attribute(w, "i_chunks", one && output > input ? 0 : input);
+  put_number_attribute(w, "o_chunks", one && output <= input ? 0 : output);
+  put_number_attribute(w, "s_chunks", rank->scratch);
+  put_text(w, ">\n");
   for (int32_t t = 0; t < rank->tbs; t++) {
-    write_tb(w, t, &w->plan->tb[rank->tb + t]);
+    write_tb_element(w, t, &w->plan->tb[rank->tb + t]);
   }
   if (rank->tbs == 0) { /* executors launch as many thread blocks as stand here, and none is an error */
-    put(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
+    put_text(w, "    <tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">\n    </tb>\n");
   }
-  put(w, "  </gpu>\n");
+  put_text(w, "  </gpu>\n");
 }
 
 static void number_elements(writer *w) {
@@ -220,10 +221,11 @@ static void number_elements(writer *w) {
 /* Executors run successive reductions of one thread block into one place as one, at the last one's count; a step that
  * others wait for ends such a chain. It has to end before counts change, before one adds to itself what the chain has
  * made, and before it is longer than they keep. */
-static void end_chains(writer *w, const polyccl_thread_block *tb) {
+static void end_reduction_chains(writer *w, const polyccl_thread_block *tb) {
   int32_t length = 1;
   for (int32_t s = tb->step; s + 1 < tb->step + tb->steps; s++) {
-    polyccl_step a = both_sides(w, tb->rank, &w->plan->step[s]), b = both_sides(w, tb->rank, &w->plan->step[s + 1]);
+    polyccl_step a = fill_both_sides(w, tb->rank, &w->plan->step[s]),
+                 b = fill_both_sides(w, tb->rank, &w->plan->step[s + 1]);
     bool chained = a.op == POLYCCL_STEP_REDUCE && b.op == POLYCCL_STEP_REDUCE && !w->awaited[s] &&
                    a.dst_buf == b.dst_buf && a.dst == b.dst && a.src_buf == b.src_buf;
     if (chained && (a.count != b.count || length == w->target->chained || (b.src_buf == b.dst_buf && b.src == b.dst))) {
@@ -234,7 +236,7 @@ static void end_chains(writer *w, const polyccl_thread_block *tb) {
   }
 }
 
-static polyccl_result write_all(writer *w) {
+static polyccl_result write_document(writer *w) {
   const polyccl_plan *plan = w->plan;
   w->element = pccl_array(plan->steps, sizeof *w->element);
   w->awaited = pccl_zeroed(plan->steps, sizeof *w->awaited);
@@ -243,18 +245,18 @@ static polyccl_result write_all(writer *w) {
   }
   number_elements(w);
   for (size_t t = 0; t < plan->tbs; t++) {
-    end_chains(w, &plan->tb[t]);
+    end_reduction_chains(w, &plan->tb[t]);
   }
-  PCCL_TRY(write_algo(w));
+  PCCL_TRY(write_algo_tag(w));
   for (int32_t r = 0; r < plan->ranks; r++) {
-    write_gpu(w, r);
+    write_gpu_element(w, r);
   }
-  put(w, "</algo>\n");
+  put_text(w, "</algo>\n");
   pccl_out_flush(&w->out);
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result write_fitting(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
+static polyccl_result write_checked_plan(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
   writer *w = malloc(sizeof *w);
   if (w == NULL) {
     return pccl_no_memory("writing a plan");
@@ -265,7 +267,7 @@ static polyccl_result write_fitting(const pccl_xml_target *target, const polyccl
   w->awaited = NULL;
   w->out.to = to;
   w->out.len = 0;
-  polyccl_result result = write_all(w);
+  polyccl_result result = write_document(w);
   free(w->element);
   free(w->awaited);
   free(w);
@@ -273,7 +275,7 @@ static polyccl_result write_fitting(const pccl_xml_target *target, const polyccl
 }
 
 /* A plan that is safe up to a size is written for sizes up to it. */
-static polyccl_result write_safe(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
+static polyccl_result write_limited_plan(const pccl_xml_target *target, const polyccl_plan *plan, FILE *to) {
   polyccl_plan limited = *plan;
   uint64_t bytes;
   PCCL_TRY(pccl_xml_target_check(target, plan));
@@ -289,7 +291,7 @@ static polyccl_result write_safe(const pccl_xml_target *target, const polyccl_pl
   if (bytes != UINT64_MAX && (plan->max_bytes == 0 || plan->max_bytes > bytes)) {
     limited.max_bytes = bytes;
   }
-  return write_fitting(target, &limited, to);
+  return write_checked_plan(target, &limited, to);
 }
 
 polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format format, FILE *to) {
@@ -297,7 +299,7 @@ polyccl_result pccl_xml_plan_write(const polyccl_plan *plan, polyccl_format form
   polyccl_plan *lowered;
   PCCL_TRY(pccl_xml_target_check_kind(target, plan));
   PCCL_TRY(pccl_xml_lower(target, plan, &lowered));
-  polyccl_result result = write_safe(target, lowered != NULL ? lowered : plan, to);
+  polyccl_result result = write_limited_plan(target, lowered != NULL ? lowered : plan, to);
   polyccl_plan_destroy(lowered);
   return result;
 }

@@ -21,7 +21,7 @@ typedef struct checker {
   size_t remote;
 } checker;
 
-static size_t slot_of(const checker *c, pccl_place place) {
+static size_t find_checker_slot(const checker *c, pccl_place place) {
   const polyccl_program *program = c->program;
   if (place.buffer < POLYCCL_SCRATCH) {
     return (size_t)pccl_collective_cell(&program->spec, place.rank, place.buffer == POLYCCL_OUTPUT, place.index);
@@ -30,7 +30,7 @@ static size_t slot_of(const checker *c, pccl_place place) {
   return c->scratch[(size_t)(place.buffer - POLYCCL_SCRATCH) * ranks + (size_t)place.rank] + (size_t)place.index;
 }
 
-static bool start_rank(checker *c, int rank) {
+static bool init_checker_rank(checker *c, int rank) {
   const polyccl_program *program = c->program;
   size_t slots = (size_t)program->cells;
   for (size_t i = 0; i < program->scratch.len; i++) {
@@ -55,9 +55,9 @@ static bool start_rank(checker *c, int rank) {
 }
 
 /* The builder has checked every reference, so sources hold something here. */
-static bool execute(checker *c, size_t number) {
+static bool execute_operation(checker *c, size_t number) {
   const pccl_operation *operation = &c->program->operations.data[number];
-  size_t src = slot_of(c, operation->src), dst = slot_of(c, operation->dst);
+  size_t src = find_checker_slot(c, operation->src), dst = find_checker_slot(c, operation->dst);
   int from = operation->src.rank, to = operation->dst.rank;
   c->remote += from != to;
   for (size_t i = 0; i < (size_t)operation->size; i++) {
@@ -78,7 +78,7 @@ static bool execute(checker *c, size_t number) {
   return true;
 }
 
-static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf *wanted, size_t count) {
+static polyccl_result report_wrong_chunk(checker *c, int rank, int index, const polyccl_leaf *wanted, size_t count) {
   const polyccl_program *program = c->program;
   int cell = pccl_collective_cell(&program->spec, rank, true, index);
   pccl_text text = {0};
@@ -103,7 +103,7 @@ static polyccl_result wrong(checker *c, int rank, int index, const polyccl_leaf 
   return result;
 }
 
-static polyccl_result check_custom(checker *c) {
+static polyccl_result check_custom_posts(checker *c) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {
     for (int i = 0; i < program->output; i++) {
@@ -125,7 +125,7 @@ static polyccl_result check_custom(checker *c) {
         if (no_memory) {
           return pccl_no_memory("the contributions to an output chunk");
         }
-        return wrong(c, rank, i, wanted, (size_t)list.leaves);
+        return report_wrong_chunk(c, rank, i, wanted, (size_t)list.leaves);
       }
     }
   }
@@ -133,7 +133,7 @@ static polyccl_result check_custom(checker *c) {
 }
 
 /* `tree`: [input] the value that an output had before, or PCCL_NOTHING. */
-static polyccl_result check_standard(checker *c, int32_t *tree, bool *identical) {
+static polyccl_result check_standard_posts(checker *c, int32_t *tree, bool *identical) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {
     for (int i = 0; i < program->output; i++) {
@@ -147,7 +147,7 @@ static polyccl_result check_standard(checker *c, int32_t *tree, bool *identical)
         PCCL_TRY(pccl_coverage_ask(&c->coverage, value, leaf.chunk, &right));
       }
       if (!right) {
-        return wrong(c, rank, i, &leaf, 1);
+        return report_wrong_chunk(c, rank, i, &leaf, 1);
       }
       if (kind == PCCL_POST_ALL) {
         *identical = *identical && (tree[leaf.chunk] == PCCL_NOTHING || tree[leaf.chunk] == value);
@@ -158,10 +158,10 @@ static polyccl_result check_standard(checker *c, int32_t *tree, bool *identical)
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result check_outputs(checker *c, bool *identical) {
+static polyccl_result check_program_outputs(checker *c, bool *identical) {
   PCCL_TRY(pccl_coverage_open(&c->coverage, &c->values, c->program->config.ranks));
   if (c->program->config.collective == POLYCCL_CUSTOM) {
-    return check_custom(c);
+    return check_custom_posts(c);
   }
   size_t chunks = (size_t)c->program->input;
   int32_t *tree = pccl_array(chunks, sizeof *tree);
@@ -171,25 +171,25 @@ static polyccl_result check_outputs(checker *c, bool *identical) {
   for (size_t i = 0; i < chunks; i++) {
     tree[i] = PCCL_NOTHING;
   }
-  polyccl_result result = check_standard(c, tree, identical);
+  polyccl_result result = check_standard_posts(c, tree, identical);
   free(tree);
   return result;
 }
 
-static polyccl_result run(checker *c, polyccl_program_summary *summary) {
+static polyccl_result run_check(checker *c, polyccl_program_summary *summary) {
   const polyccl_program *program = c->program;
   for (int rank = 0; rank < program->config.ranks; rank++) {
-    if (!start_rank(c, rank)) {
+    if (!init_checker_rank(c, rank)) {
       return pccl_no_memory("the symbolic check");
     }
   }
   for (size_t i = 0; i < program->operations.len; i++) {
-    if (!execute(c, i)) {
+    if (!execute_operation(c, i)) {
       return pccl_no_memory("the symbolic check");
     }
   }
   bool identical = true;
-  PCCL_TRY(check_outputs(c, &identical));
+  PCCL_TRY(check_program_outputs(c, &identical));
   if (summary != NULL) {
     *summary = (polyccl_program_summary){.ranks = program->config.ranks,
                                          .chunks = program->config.chunks,
@@ -216,7 +216,7 @@ polyccl_result polyccl_program_check(const polyccl_program *program, polyccl_pro
       .writer = pccl_zeroed(ranks, sizeof *c.writer),
       .scratch = pccl_array(program->scratch.len * ranks, sizeof *c.scratch)};
   bool ok = c.cell != NULL && c.depth != NULL && c.writer != NULL && c.scratch != NULL;
-  polyccl_result result = ok ? run(&c, summary) : pccl_no_memory("the symbolic check");
+  polyccl_result result = ok ? run_check(&c, summary) : pccl_no_memory("the symbolic check");
   for (size_t rank = 0; rank < ranks; rank++) {
     free(c.cell != NULL ? c.cell[rank] : NULL);
     free(c.depth != NULL ? c.depth[rank] : NULL);

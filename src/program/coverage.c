@@ -25,7 +25,7 @@ void pccl_coverage_close(pccl_coverage *c) {
 
 /* ---- one by one ---- */
 
-static polyccl_result visit_leaves(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
+static polyccl_result visit_contributions(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
   c->visits += (size_t)c->ranks;
   if (!pccl_value_expand(c->values, value)) {
     return pccl_no_memory("the contributions to an output chunk");
@@ -50,7 +50,7 @@ static polyccl_result visit_leaves(pccl_coverage *c, int32_t value, int32_t chun
 
 /* ---- by sets ---- */
 
-static covered covered_by(pccl_coverage *c, int32_t value) {
+static covered find_covered(pccl_coverage *c, int32_t value) {
   if (value >= c->values->leaves) {
     return c->covered[value - c->values->leaves];
   }
@@ -60,7 +60,7 @@ static covered covered_by(pccl_coverage *c, int32_t value) {
   return (covered){*set, leaf.chunk};
 }
 
-static covered unite(pccl_coverage *c, covered a, covered b) {
+static covered unite_covered(pccl_coverage *c, covered a, covered b) {
   if (a.set < 0 || b.set < 0 || a.chunk != b.chunk) {
     return (covered){NOT_A_SET, a.chunk};
   }
@@ -77,8 +77,8 @@ static polyccl_result cover_sums(pccl_coverage *c) {
   }
   for (size_t i = 0; i < count && !c->too_many; i++) {
     const pccl_value_sum *sum = &c->values->sum.data[i];
-    covered a = covered_by(c, sum->a), b = covered_by(c, sum->b);
-    c->covered[i] = unite(c, a, b);
+    covered a = find_covered(c, sum->a), b = find_covered(c, sum->b);
+    c->covered[i] = unite_covered(c, a, b);
     if (a.set == PCCL_RANK_SET_NO_MEMORY || b.set == PCCL_RANK_SET_NO_MEMORY ||
         c->covered[i].set == PCCL_RANK_SET_NO_MEMORY) {
       return pccl_no_memory("the sums in the outputs");
@@ -93,16 +93,16 @@ static polyccl_result cover_sums(pccl_coverage *c) {
 
 /* ---- the question ---- */
 
-static polyccl_result answer(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
+static polyccl_result answer_coverage(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
   enum { FREE_VISITS = 1 << 20 };
   if (c->visits <= FREE_VISITS + 4 * c->values->sum.len) {
-    return visit_leaves(c, value, chunk, yes);
+    return visit_contributions(c, value, chunk, yes);
   }
   if (c->covered == NULL) {
     PCCL_TRY(cover_sums(c));
   }
   if (!c->too_many) {
-    covered holds = covered_by(c, value); /* as many leaves as ranks, all different: all ranks */
+    covered holds = find_covered(c, value); /* as many leaves as ranks, all different: all ranks */
     *yes = holds.set > 0 && holds.chunk == chunk;
     return POLYCCL_SUCCESS;
   }
@@ -112,7 +112,7 @@ static polyccl_result answer(pccl_coverage *c, int32_t value, int32_t chunk, boo
                      "than %zu contributions to look at); let the ranks reduce in the same order",
                      c->ranks, c->values->sum.len, PCCL_COVERAGE_MAX_VISITS);
   }
-  return visit_leaves(c, value, chunk, yes);
+  return visit_contributions(c, value, chunk, yes);
 }
 
 polyccl_result pccl_coverage_ask(pccl_coverage *c, int32_t value, int32_t chunk, bool *yes) {
@@ -125,7 +125,7 @@ polyccl_result pccl_coverage_ask(pccl_coverage *c, int32_t value, int32_t chunk,
     *yes = true;
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(answer(c, value, chunk, yes));
+  PCCL_TRY(answer_coverage(c, value, chunk, yes));
   if (*yes && checked != NULL) {
     *checked = chunk + 1;
   }

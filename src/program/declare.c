@@ -9,7 +9,8 @@ bool pccl_program_held(const polyccl_program *program, int rank, int chunk) {
   return pccl_map_get(&program->absent, (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk) == NULL;
 }
 
-static polyccl_result check_custom(const polyccl_program *program, int rank, int chunk, int chunks, const char *what) {
+static polyccl_result check_declaration(const polyccl_program *program, int rank, int chunk, int chunks,
+                                        const char *what) {
   if (program->config.collective != POLYCCL_CUSTOM) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "only a custom collective declares a %s", what);
   }
@@ -24,7 +25,7 @@ static polyccl_result check_custom(const polyccl_program *program, int rank, int
 }
 
 polyccl_result polyccl_program_pre(polyccl_program *program, int rank, int chunk, bool held) {
-  PCCL_TRY(check_custom(program, rank, chunk, program->input, "precondition"));
+  PCCL_TRY(check_declaration(program, rank, chunk, program->input, "precondition"));
   uint64_t key = (uint64_t)rank * (uint64_t)program->input + (uint64_t)chunk;
   if (!held && pccl_map_put(&program->absent, key, 1, NULL) == NULL) {
     return pccl_no_memory("a precondition's absent chunks");
@@ -34,7 +35,7 @@ polyccl_result polyccl_program_pre(polyccl_program *program, int rank, int chunk
 
 polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chunk, const polyccl_leaf *leaves,
                                     int count) {
-  PCCL_TRY(check_custom(program, rank, chunk, program->output, "postcondition"));
+  PCCL_TRY(check_declaration(program, rank, chunk, program->output, "postcondition"));
   if (count < 1) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "postcondition of rank %d chunk %d names no input chunk", rank, chunk);
   }
@@ -63,7 +64,7 @@ polyccl_result polyccl_program_post(polyccl_program *program, int rank, int chun
 }
 
 /* Names are found by hash; where two share one, the next keys are tried. */
-static uint64_t hash_of(const char *name) {
+static uint64_t hash_name(const char *name) {
   uint64_t hash = 0;
   for (; *name != '\0'; name++) {
     hash = pccl_mix64(hash ^ (uint8_t)*name);
@@ -71,7 +72,7 @@ static uint64_t hash_of(const char *name) {
   return hash >> 2;
 }
 
-static polyccl_result add_scratch(polyccl_program *program, const char *name) {
+static polyccl_result add_scratch_buffer(polyccl_program *program, const char *name) {
   size_t ranks = (size_t)program->config.ranks, cells = (program->scratch.len + 1) * ranks;
   if (cells > PCCL_MAX_SCRATCHES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
@@ -93,14 +94,14 @@ static polyccl_result add_scratch(polyccl_program *program, const char *name) {
 }
 
 polyccl_result polyccl_program_scratch(polyccl_program *program, const char *name, int *buffer) {
-  for (uint64_t key = hash_of(name);; key++) {
+  for (uint64_t key = hash_name(name);; key++) {
     bool is_new;
     uint64_t *number = pccl_map_put(&program->scratch_index, key, UINT64_MAX, &is_new);
     if (number == NULL) {
       return pccl_no_memory("the names of scratch buffers");
     }
     if (*number == UINT64_MAX) { /* new, or left so by a failure */
-      PCCL_TRY(add_scratch(program, name));
+      PCCL_TRY(add_scratch_buffer(program, name));
       *number = program->scratch.len - 1;
     }
     if (strcmp(program->scratch.data[*number].name, name) == 0) {

@@ -14,9 +14,9 @@ typedef PCCL_VEC(polyccl_leaf) pccl_leaves;
  * PCCL_MAX_LISTED_LEAVES. */
 polyccl_result pccl_value_list(pccl_values *values, int32_t value, pccl_leaves *out);
 
-/* Says how `value` differs from the wanted leaves, sorted or not: "has 2x rank 1 chunk 2, lacks rank 0 chunk 2".
- * wanted with rank -1 means chunk .chunk of each of `ranks` ranks (count must be 1 then). Bounded: at most a few
- * differences are listed. value PCCL_NOTHING: "holds nothing". */
+/* Appends how `value` differs from the wanted leaves, sorted or not: "has 2x rank 1 chunk 2, lacks rank 0 chunk 2". A
+ * single wanted leaf with rank -1 means chunk .chunk of each of `ranks` ranks. PCCL_NOTHING as value reads "holds
+ * nothing, lacks ...". Only the first few differences are listed. */
 void pccl_describe_difference(pccl_values *values, int32_t value, const polyccl_leaf *wanted, size_t count, int ranks,
                               pccl_text *text);
 

@@ -10,8 +10,8 @@ polyccl_result polyccl_program_set_topology(polyccl_program *program, const char
   PCCL_TRY(polyccl_topology_open(spec, &topology));
   if (topology->ranks < program->config.ranks) {
     polyccl_result result =
-        pccl_fail(POLYCCL_ERROR_INVALID, "topology %s has %d rank%s, the program %d", topology->name, topology->ranks,
-                  topology->ranks == 1 ? "" : "s", program->config.ranks);
+        pccl_fail(POLYCCL_ERROR_INVALID, "topology %s has %d rank%s, but the program has %d", topology->name,
+                  topology->ranks, topology->ranks == 1 ? "" : "s", program->config.ranks);
     polyccl_topology_destroy(topology);
     return result;
   }

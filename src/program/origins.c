@@ -22,7 +22,7 @@ void pccl_contents_free(pccl_contents *contents) {
 }
 
 /* A number for each chunk; user memory by cell. */
-static uint64_t slot_of(const polyccl_program *program, int rank, int buffer, int index) {
+static uint64_t number_chunk(const polyccl_program *program, int rank, int buffer, int index) {
   int place = buffer;
   if (buffer < POLYCCL_SCRATCH) {
     place = 0;
@@ -32,9 +32,9 @@ static uint64_t slot_of(const polyccl_program *program, int rank, int buffer, in
 }
 
 /* The value in the slot; a chunk of user memory that no operation wrote holds its own input. -1: no memory. */
-static int32_t value_in(polyccl_program *program, pccl_place place) {
+static int32_t find_value(polyccl_program *program, pccl_place place) {
   pccl_contents *contents = program->contents;
-  uint64_t slot = slot_of(program, place.rank, place.buffer, place.index);
+  uint64_t slot = number_chunk(program, place.rank, place.buffer, place.index);
   uint64_t *found = pccl_map_get(&contents->held, slot);
   if (found != NULL) {
     return (int32_t)*found;
@@ -51,19 +51,19 @@ static int32_t value_in(polyccl_program *program, pccl_place place) {
   return value;
 }
 
-static bool follow(polyccl_program *program, const pccl_operation *operation) {
+static bool follow_operation(polyccl_program *program, const pccl_operation *operation) {
   pccl_contents *contents = program->contents;
   for (int i = 0; i < operation->size; i++) {
     pccl_place src = operation->src, dst = operation->dst;
     src.index += i;
     dst.index += i;
-    int32_t value = value_in(program, src);
+    int32_t value = find_value(program, src);
     if (value >= 0 && operation->kind == PCCL_REDUCE) {
-      int32_t before = value_in(program, dst);
+      int32_t before = find_value(program, dst);
       value = before >= 0 ? pccl_value_add(&contents->values, before, value) : -1;
     }
     uint64_t *slot = value < 0 ? NULL
-                               : pccl_map_put(&contents->held, slot_of(program, dst.rank, dst.buffer, dst.index),
+                               : pccl_map_put(&contents->held, number_chunk(program, dst.rank, dst.buffer, dst.index),
                                               (uint64_t)value, NULL);
     if (slot == NULL) {
       return false;
@@ -73,8 +73,8 @@ static bool follow(polyccl_program *program, const pccl_operation *operation) {
   return true;
 }
 
-static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
-                                pccl_leaves *leaves) {
+static polyccl_result find_origin_value(polyccl_program *program, const polyccl_ref *ref, int index,
+                                        polyccl_location at, int32_t *value) {
   PCCL_TRY(pccl_program_check_ref(program, ref, at));
   if (index < 0 || index >= ref->size) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "chunk %d of a reference to %d chunk%s is out of range", index,
@@ -90,20 +90,32 @@ static polyccl_result leaves_of(polyccl_program *program, const polyccl_ref *ref
   }
   bool ok = program->contents != NULL;
   for (; ok && program->contents->done < program->operations.len; program->contents->done++) {
-    ok = follow(program, &program->operations.data[program->contents->done]);
+    ok = follow_operation(program, &program->operations.data[program->contents->done]);
     if (!ok) {
       break;
     }
   }
-  int32_t value = ok ? value_in(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
-  if (value < 0) {
-    return pccl_no_memory("the origins of a chunk");
-  }
+  *value = ok ? find_value(program, (pccl_place){ref->rank, ref->buffer, ref->index + index}) : -1;
+  return *value >= 0 ? POLYCCL_SUCCESS : pccl_no_memory("the origins of a chunk");
+}
+
+polyccl_result pccl_program_count_origins(polyccl_program *program, const polyccl_ref *ref, int index,
+                                          polyccl_location at, uint32_t *count) {
+  int32_t value;
+  PCCL_TRY(find_origin_value(program, ref, index, at, &value));
+  *count = pccl_value_leaves(&program->contents->values, value);
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result find_origins(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
+                                   pccl_leaves *leaves) {
+  int32_t value;
+  PCCL_TRY(find_origin_value(program, ref, index, at, &value));
   polyccl_result result = pccl_value_list(&program->contents->values, value, leaves);
   return result == POLYCCL_ERROR_LIMIT && at.file != NULL ? pccl_prefix(result, "%s:%d: ", at.file, at.line) : result;
 }
 
-static void hand_out(const polyccl_leaf *from, size_t length, polyccl_leaf *to, size_t capacity, size_t *count) {
+static void copy_out_leaves(const polyccl_leaf *from, size_t length, polyccl_leaf *to, size_t capacity, size_t *count) {
   for (size_t i = 0; i < length && i < capacity; i++) {
     to[i] = from[i];
   }
@@ -113,8 +125,8 @@ static void hand_out(const polyccl_leaf *from, size_t length, polyccl_leaf *to, 
 polyccl_result polyccl_program_origins(polyccl_program *program, const polyccl_ref *ref, int index, polyccl_location at,
                                        polyccl_leaf *leaves, size_t capacity, size_t *count) {
   pccl_leaves found = {0};
-  PCCL_TRY(leaves_of(program, ref, index, at, &found));
-  hand_out(found.data, found.len, leaves, capacity, count);
+  PCCL_TRY(find_origins(program, ref, index, at, &found));
+  copy_out_leaves(found.data, found.len, leaves, capacity, count);
   pccl_vec_free(&found);
   return POLYCCL_SUCCESS;
 }
@@ -122,7 +134,7 @@ polyccl_result polyccl_program_origins(polyccl_program *program, const polyccl_r
 /* ---- destinations ---- */
 
 /* Output chunk `chunk` of every rank. */
-static bool on_all_ranks(const polyccl_program *program, int chunk, pccl_leaves *places) {
+static bool add_all_ranks(const polyccl_program *program, int chunk, pccl_leaves *places) {
   bool ok = true;
   for (int rank = 0; ok && rank < program->config.ranks; rank++) {
     ok = pccl_vec_push(places, (polyccl_leaf){rank, chunk});
@@ -131,7 +143,7 @@ static bool on_all_ranks(const polyccl_program *program, int chunk, pccl_leaves 
 }
 
 /* Output chunks whose declaration names the leaf. */
-static bool declared_places(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
+static bool find_declared_places(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
   bool ok = true;
   for (int rank = 0; ok && rank < program->config.ranks; rank++) {
     for (int chunk = 0; ok && chunk < program->output; chunk++) {
@@ -150,14 +162,14 @@ static bool declared_places(const polyccl_program *program, polyccl_leaf leaf, p
 }
 
 /* The inverse of pccl_collective_post(): the output chunks that want the leaf. */
-static bool places_of(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
+static bool find_leaf_places(const polyccl_program *program, polyccl_leaf leaf, pccl_leaves *places) {
   const polyccl_program_config *config = &program->config;
   int block = leaf.chunk / config->chunks, inner = leaf.chunk % config->chunks;
   int gathered = leaf.rank * config->chunks + inner;
   switch (config->collective) {
-    case POLYCCL_ALLREDUCE: return on_all_ranks(program, leaf.chunk, places);
-    case POLYCCL_BROADCAST: return leaf.rank != config->root || on_all_ranks(program, leaf.chunk, places);
-    case POLYCCL_ALLGATHER: return on_all_ranks(program, gathered, places);
+    case POLYCCL_ALLREDUCE: return add_all_ranks(program, leaf.chunk, places);
+    case POLYCCL_BROADCAST: return leaf.rank != config->root || add_all_ranks(program, leaf.chunk, places);
+    case POLYCCL_ALLGATHER: return add_all_ranks(program, gathered, places);
     case POLYCCL_REDUCE: return pccl_vec_push(places, (polyccl_leaf){config->root, leaf.chunk});
     case POLYCCL_GATHER: return pccl_vec_push(places, (polyccl_leaf){config->root, gathered});
     case POLYCCL_REDUCE_SCATTER: return pccl_vec_push(places, (polyccl_leaf){block, inner});
@@ -165,7 +177,7 @@ static bool places_of(const polyccl_program *program, polyccl_leaf leaf, pccl_le
     case POLYCCL_SCATTER: return leaf.rank != config->root || pccl_vec_push(places, (polyccl_leaf){block, inner});
     case POLYCCL_SENDRECV:
       return leaf.rank != config->root || pccl_vec_push(places, (polyccl_leaf){config->peer, leaf.chunk});
-    case POLYCCL_CUSTOM: return declared_places(program, leaf, places);
+    case POLYCCL_CUSTOM: return find_declared_places(program, leaf, places);
     case POLYCCL_COLLECTIVE_COUNT: break;
   }
   return true;
@@ -173,7 +185,7 @@ static bool places_of(const polyccl_program *program, polyccl_leaf leaf, pccl_le
 
 static bool equal_leaves(polyccl_leaf a, polyccl_leaf b) { return a.rank == b.rank && a.chunk == b.chunk; }
 
-static bool same(const pccl_leaves *a, const pccl_leaves *b) {
+static bool same_leaves(const pccl_leaves *a, const pccl_leaves *b) {
   bool equal = a->len == b->len;
   for (size_t i = 0; equal && i < a->len; i++) {
     equal = equal_leaves(a->data[i], b->data[i]);
@@ -184,18 +196,18 @@ static bool same(const pccl_leaves *a, const pccl_leaves *b) {
 polyccl_result polyccl_program_destinations(polyccl_program *program, const polyccl_ref *ref, int index,
                                             polyccl_location at, polyccl_leaf *places, size_t capacity, size_t *count) {
   pccl_leaves origins = {0}, first = {0};
-  PCCL_TRY(leaves_of(program, ref, index, at, &origins));
-  bool ok = places_of(program, origins.data[0], &first), one_place = true;
+  PCCL_TRY(find_origins(program, ref, index, at, &origins));
+  bool ok = find_leaf_places(program, origins.data[0], &first), one_place = true;
   for (size_t i = 1; ok && one_place && i < origins.len; i++) {
     if (equal_leaves(origins.data[i], origins.data[i - 1])) {
       continue; /* sorted: the same leaf again */
     }
     pccl_leaves other = {0};
-    ok = places_of(program, origins.data[i], &other);
-    one_place = same(&first, &other);
+    ok = find_leaf_places(program, origins.data[i], &other);
+    one_place = same_leaves(&first, &other);
     pccl_vec_free(&other);
   }
-  hand_out(first.data, ok && one_place ? first.len : 0, places, capacity, count);
+  copy_out_leaves(first.data, ok && one_place ? first.len : 0, places, capacity, count);
   pccl_vec_free(&origins);
   pccl_vec_free(&first);
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("the destinations of a chunk");

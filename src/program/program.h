@@ -96,6 +96,9 @@ struct polyccl_program {
 
 polyccl_location pccl_program_location(const polyccl_program *program, int32_t location);
 
+/* The index of the place in the program's locations, added if it is new; -1: no memory. */
+int32_t pccl_program_intern_location(polyccl_program *program, polyccl_location at);
+
 /* "rank 3 output[2]" or "rank 3 tmp[1..4]" into text (bytes at least 128); returns text. */
 const char *pccl_place_name(const polyccl_program *program, pccl_place place, int size, char *text, size_t bytes);
 
@@ -106,6 +109,11 @@ polyccl_result pccl_program_check_amount(const polyccl_program *program, const p
 
 /* INVALID for a reference that is out of range or stale. */
 polyccl_result pccl_program_check_ref(polyccl_program *program, const polyccl_ref *ref, polyccl_location at);
+
+/* How many entries polyccl_program_origins() has to list, repeated ones included. Unlike that function, this one lists
+ * nothing, so it takes the same time for every number. Saturates at UINT32_MAX. */
+polyccl_result pccl_program_count_origins(polyccl_program *program, const polyccl_ref *ref, int index,
+                                          polyccl_location at, uint32_t *count);
 
 /* INVALID where the program's topology has no link from src to dst. */
 polyccl_result pccl_program_check_link(polyccl_program *program, int src, int dst, polyccl_location at);

@@ -12,7 +12,7 @@ void pccl_rank_sets_free(pccl_rank_sets *sets) {
 }
 
 /* The number of the node with this content, new or known. */
-static int32_t node_of(pccl_rank_sets *sets, pccl_map *known, uint64_t content) {
+static int32_t intern_node(pccl_rank_sets *sets, pccl_map *known, uint64_t content) {
   bool is_new;
   uint64_t *number = pccl_map_put(known, content, sets->node.len + 1, &is_new);
   if (number == NULL || sets->node.len >= INT32_MAX || (is_new && !pccl_vec_push(&sets->node, content))) {
@@ -21,10 +21,10 @@ static int32_t node_of(pccl_rank_sets *sets, pccl_map *known, uint64_t content) 
   return (int32_t)*number;
 }
 
-static uint64_t content_of(const pccl_rank_sets *sets, int32_t set) { return sets->node.data[set - 1]; }
+static uint64_t find_node_content(const pccl_rank_sets *sets, int32_t set) { return sets->node.data[set - 1]; }
 
 /* Halvings from all ranks to one word. */
-static int levels(const pccl_rank_sets *sets) {
+static int count_levels(const pccl_rank_sets *sets) {
   int level = 0;
   while ((int64_t)WORD_BITS << level < sets->ranks) {
     level++;
@@ -33,32 +33,32 @@ static int levels(const pccl_rank_sets *sets) {
 }
 
 int32_t pccl_rank_set_of(pccl_rank_sets *sets, int32_t rank) {
-  int32_t set = node_of(sets, &sets->words, (uint64_t)1 << rank % WORD_BITS);
+  int32_t set = intern_node(sets, &sets->words, (uint64_t)1 << rank % WORD_BITS);
   int32_t word = rank / WORD_BITS;
-  for (int level = levels(sets); set > 0 && level > 0; level--, word /= 2) {
+  for (int level = count_levels(sets); set > 0 && level > 0; level--, word /= 2) {
     uint64_t number = (uint64_t)set;
-    set = node_of(sets, &sets->pairs, word % 2 == 0 ? number << 32 : number);
+    set = intern_node(sets, &sets->pairs, word % 2 == 0 ? number << 32 : number);
   }
   return set;
 }
 
-static int32_t unite(pccl_rank_sets *sets, int32_t a, int32_t b, int level);
+static int32_t unite_nodes(pccl_rank_sets *sets, int32_t a, int32_t b, int level);
 
 static int32_t unite_halves(pccl_rank_sets *sets, int32_t a, int32_t b, int level) {
-  uint64_t x = content_of(sets, a), y = content_of(sets, b);
-  int32_t high = unite(sets, (int32_t)(x >> 32), (int32_t)(y >> 32), level - 1);
-  int32_t low = high < 0 ? high : unite(sets, (int32_t)(uint32_t)x, (int32_t)(uint32_t)y, level - 1);
-  return low < 0 ? low : node_of(sets, &sets->pairs, (uint64_t)high << 32 | (uint64_t)low);
+  uint64_t x = find_node_content(sets, a), y = find_node_content(sets, b);
+  int32_t high = unite_nodes(sets, (int32_t)(x >> 32), (int32_t)(y >> 32), level - 1);
+  int32_t low = high < 0 ? high : unite_nodes(sets, (int32_t)(uint32_t)x, (int32_t)(uint32_t)y, level - 1);
+  return low < 0 ? low : intern_node(sets, &sets->pairs, (uint64_t)high << 32 | (uint64_t)low);
 }
 
 /* Recursion as deep as there are levels. */
-static int32_t unite(pccl_rank_sets *sets, int32_t a, int32_t b, int level) {
+static int32_t unite_nodes(pccl_rank_sets *sets, int32_t a, int32_t b, int level) {
   if (a == EMPTY || b == EMPTY) {
     return a == EMPTY ? b : a;
   }
   if (level == 0) {
-    uint64_t x = content_of(sets, a), y = content_of(sets, b);
-    return (x & y) != 0 ? PCCL_RANK_SET_OVERLAP : node_of(sets, &sets->words, x | y);
+    uint64_t x = find_node_content(sets, a), y = find_node_content(sets, b);
+    return (x & y) != 0 ? PCCL_RANK_SET_OVERLAP : intern_node(sets, &sets->words, x | y);
   }
   uint64_t key = a < b ? (uint64_t)a << 32 | (uint64_t)b : (uint64_t)b << 32 | (uint64_t)a;
   const uint64_t *known = pccl_map_get(&sets->unions, key);
@@ -73,4 +73,6 @@ static int32_t unite(pccl_rank_sets *sets, int32_t a, int32_t b, int level) {
   return made;
 }
 
-int32_t pccl_rank_set_unite(pccl_rank_sets *sets, int32_t a, int32_t b) { return unite(sets, a, b, levels(sets)); }
+int32_t pccl_rank_set_unite(pccl_rank_sets *sets, int32_t a, int32_t b) {
+  return unite_nodes(sets, a, b, count_levels(sets));
+}

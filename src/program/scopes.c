@@ -12,18 +12,18 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b) {
 }
 
 polyccl_result polyccl_program_parallel_begin(polyccl_program *program, int instances, polyccl_location at) {
-  enum { MOST_PARTS = 1024 };
+  enum { MAX_PARTS = 1024 };
   int64_t product = (int64_t)program->parallel.data[program->parallel.len - 1] * instances;
-  if (instances < 1 || product > MOST_PARTS) {
+  if (instances < 1 || product > MAX_PARTS) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "parallelize by %d is out of range (1 to %d in all)", instances,
-                        MOST_PARTS);
+                        MAX_PARTS);
   }
   int64_t parts = program->refine / program->config.instances;
   int64_t refine = parts / greatest_common_divisor(parts, product) * product * program->config.instances;
-  int64_t most = program->input > program->output ? program->input : program->output;
-  if (refine * most > POLYCCL_MAX_CHUNKS) {
+  int64_t max = program->input > program->output ? program->input : program->output;
+  if (refine * max > POLYCCL_MAX_CHUNKS) {
     return pccl_fail_at(POLYCCL_ERROR_LIMIT, at, "parallelize cuts the buffers into %lld chunks (at most %d)",
-                        (long long)(refine * most), POLYCCL_MAX_CHUNKS);
+                        (long long)(refine * max), POLYCCL_MAX_CHUNKS);
   }
   if (!pccl_vec_push(&program->parallel, (int32_t)product)) {
     return pccl_no_memory("a parallelize scope");

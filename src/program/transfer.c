@@ -5,11 +5,11 @@
 #include "program/program.h"
 
 /* The buffer that holds all chunks in place. */
-static int whole_buffer(const polyccl_program *program) {
+static int find_whole_buffer(const polyccl_program *program) {
   return program->output >= program->input ? POLYCCL_OUTPUT : POLYCCL_INPUT;
 }
 
-static polyccl_result out_of_range(polyccl_location at, const char *what, int value, int count) {
+static polyccl_result fail_transfer_range(polyccl_location at, const char *what, int value, int count) {
   return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: %s %d is out of range (0 to %d)", what, value, count - 1);
 }
 
@@ -23,13 +23,13 @@ polyccl_result polyccl_program_transfer(polyccl_program *program, int src, int d
   }
   int ranks = program->config.ranks, chunks = program->output > program->input ? program->output : program->input;
   if (src < 0 || src >= ranks || dst < 0 || dst >= ranks) {
-    return out_of_range(at, "rank", src < 0 || src >= ranks ? src : dst, ranks);
+    return fail_transfer_range(at, "rank", src < 0 || src >= ranks ? src : dst, ranks);
   }
   if (src == dst) {
-    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: rank %d to itself", src);
+    return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: rank %d cannot send to itself", src);
   }
   if (chunk < 0 || chunk >= chunks) {
-    return out_of_range(at, "chunk", chunk, chunks);
+    return fail_transfer_range(at, "chunk", chunk, chunks);
   }
   if (step < 0) {
     return pccl_fail_at(POLYCCL_ERROR_INVALID, at, "transfer: step %d is negative", step);
@@ -45,14 +45,14 @@ polyccl_result polyccl_program_transfer(polyccl_program *program, int src, int d
   return POLYCCL_SUCCESS;
 }
 
-static int by_step(const void *a, const void *b) {
+static int compare_by_step(const void *a, const void *b) {
   const pccl_transfer *x = a, *y = b;
   return x->step != y->step ? (x->step < y->step ? -1 : 1) : (x->order > y->order) - (x->order < y->order);
 }
 
-static polyccl_result replay(polyccl_program *program, const pccl_transfer *t) {
+static polyccl_result replay_transfer(polyccl_program *program, const pccl_transfer *t) {
   polyccl_ref from, to;
-  int buffer = whole_buffer(program);
+  int buffer = find_whole_buffer(program);
   polyccl_location at = {t->at.file[0] != '\0' ? t->at.file : NULL, t->at.line};
   PCCL_TRY(polyccl_program_chunk(program, t->src, buffer, t->chunk, 1, at, &from));
   if (!t->reduce) {
@@ -67,10 +67,10 @@ polyccl_result polyccl_program_finish(polyccl_program *program) {
   if (count == 0) {
     return POLYCCL_SUCCESS;
   }
-  qsort(program->transfers.data, count, sizeof *program->transfers.data, by_step);
+  qsort(program->transfers.data, count, sizeof *program->transfers.data, compare_by_step);
   program->transfers.len = 0;
   for (size_t i = 0; i < count; i++) {
-    PCCL_TRY(replay(program, &program->transfers.data[i]));
+    PCCL_TRY(replay_transfer(program, &program->transfers.data[i]));
   }
   return POLYCCL_SUCCESS;
 }

@@ -14,7 +14,7 @@ void pccl_values_free(pccl_values *values) {
 }
 
 /* Where the sum of a and b (a <= b) stands in the table, or may be put. */
-static size_t find_sum(const pccl_values *values, int32_t a, int32_t b) {
+static size_t find_sum_entry(const pccl_values *values, int32_t a, int32_t b) {
   size_t mask = values->capacity - 1;
   size_t at = (size_t)pccl_mix64((uint64_t)(uint32_t)b << 32 | (uint32_t)a) & mask;
   for (; values->table[at] != 0; at = (at + 1) & mask) {
@@ -26,7 +26,7 @@ static size_t find_sum(const pccl_values *values, int32_t a, int32_t b) {
   return at;
 }
 
-static bool grow_table(pccl_values *values) {
+static bool grow_sum_table(pccl_values *values) {
   enum { FIRST = 64 };
   size_t capacity = values->capacity != 0 ? values->capacity * 2 : FIRST;
   uint32_t *table = pccl_zeroed(capacity, sizeof *table);
@@ -38,17 +38,17 @@ static bool grow_table(pccl_values *values) {
   values->capacity = capacity;
   for (size_t i = 0; i < values->sum.len; i++) {
     const pccl_value_sum *sum = &values->sum.data[i];
-    table[find_sum(values, sum->a, sum->b)] = (uint32_t)i + 1;
+    table[find_sum_entry(values, sum->a, sum->b)] = (uint32_t)i + 1;
   }
   return true;
 }
 
 int32_t pccl_value_add(pccl_values *values, int32_t first, int32_t second) {
   int32_t a = first < second ? first : second, b = first < second ? second : first;
-  if (values->sum.len * 2 >= values->capacity && !grow_table(values)) {
+  if (values->sum.len * 2 >= values->capacity && !grow_sum_table(values)) {
     return PCCL_NOTHING;
   }
-  size_t at = find_sum(values, a, b);
+  size_t at = find_sum_entry(values, a, b);
   if (values->table[at] != 0) {
     return values->leaves + (int32_t)(values->table[at] - 1);
   }
@@ -87,14 +87,14 @@ bool pccl_value_expand(pccl_values *values, int32_t value) {
   return true;
 }
 
-static int compare_leaves(const void *a, const void *b) {
+static int compare_leaf_numbers(const void *a, const void *b) {
   int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
   return (x > y) - (x < y);
 }
 
 void pccl_sort_leaves(int32_t *leaves, size_t count) {
   if (count > 1) {
-    qsort(leaves, count, sizeof *leaves, compare_leaves);
+    qsort(leaves, count, sizeof *leaves, compare_leaf_numbers);
   }
 }
 

@@ -152,7 +152,7 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
                              .len = merged ? g->stride * (size_t)from->count : g->stride,
                              .recv = from->recv >= 0 ? ends[2 * from->recv + 1] : NULL,
                              .send = from->send >= 0 ? ends[2 * from->send] : NULL};
-  if (from->op == POLYCCL_STEP_NOP) {
+  if (!pccl_op_moves(from->op)) {
     to->runs = 0;
     return;
   }

@@ -1,4 +1,4 @@
-/* Lays out the machine: device models in picoseconds, steps, waits, connections. */
+/* Lays out the machine: device models in bytes per picosecond, steps, waits, connections. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -60,8 +60,8 @@ static sim_model model_of(const polyccl_device_model *device, polyccl_protocol p
 static polyccl_result build_models(sim *s, polyccl_protocol protocol) {
   PCCL_TRY(SIM_ALLOC(s, s->model, s->topology->models));
   if (s->topology->models > UINT8_MAX) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu device models are more than the simulator's %d", s->topology->models,
-                     UINT8_MAX);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu device models are too many to simulate; the limit is %d",
+                     s->topology->models, UINT8_MAX);
   }
   for (size_t m = 0; m < s->topology->models; m++) {
     polyccl_device_model device = polyccl_device_model_at(&s->topology->model[m], s->options.bytes);
@@ -101,7 +101,7 @@ static polyccl_result build_connections(sim *s) {
   PCCL_TRY(count_slots(s));
   int64_t slots = (int64_t)plan->connections * s->slots;
   if (slots > INT32_MAX) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu connections of depth %d have too many slots to simulate",
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the slots of %zu connections of depth %d are too many to simulate",
                      plan->connections, s->slots);
   }
   PCCL_TRY(SIM_ALLOC(s, s->slot, (size_t)slots));
@@ -221,7 +221,7 @@ static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_ref
   const polyccl_step *from = &s->plan->step[tb->step + index];
   const pccl_op_traits *op = &pccl_ops[from->op];
   sim_step *to = &s->step[tb->step + index];
-  uint32_t kind = (from->op == POLYCCL_STEP_NOP ? SIM_NOP : 0u) | (op->reduces ? SIM_REDUCES : 0u) |
+  uint32_t kind = (pccl_op_moves(from->op) ? 0u : SIM_NOP) | (op->reduces ? SIM_REDUCES : 0u) |
                   (op->receives && op->sends ? SIM_FORWARDS : 0u);
   if (op->receives) {
     PCCL_TRY(own(s, &s->connection[from->recv].dst_tb, t, from->recv, "receive"));
@@ -231,7 +231,7 @@ static polyccl_result build_step(sim *s, int32_t t, int32_t index, const sim_ref
   }
   kind |= movement(s, from, reference[tb->step + index]);
   if (from->waits >= 1 << 24) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "a step has %d waits", from->waits);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "a step has %d waits, too many to simulate", from->waits);
   }
   *to = (sim_step){from->recv, from->send, (int32_t)*waits, -1, from->count, 0, kind & 0xff};
   int32_t first = s->plan->rank[tb->rank].tb;
@@ -259,7 +259,7 @@ static polyccl_result build_steps(sim *s) {
     named += (size_t)plan->step[i].waits;
   }
   if (named > INT32_MAX) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "the plan's steps have %zu waits, too many to simulate", named);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the %zu waits of the plan are too many to simulate", named);
   }
   PCCL_TRY(SIM_ALLOC(s, s->wait, named));
   int32_t *target = NULL;

@@ -22,7 +22,7 @@
 #include "chakra.pb-c.h"
 #include "plan/plan.h"
 
-enum { PART_RECV = 0, PART_COMPUTE, PART_SEND, PARTS, MOST_ATTRIBUTES = 6, NAME = 96 };
+enum { PART_RECV = 0, PART_COMPUTE, PART_SEND, PARTS, MAX_ATTRIBUTES = 6, NAME = 96 };
 
 /* Tags are written as int32. */
 #define PCCL_CHAKRA_MAX_MESSAGES ((uint64_t)INT32_MAX + 1)
@@ -61,7 +61,7 @@ static polyccl_result first_tags(const polyccl_plan *plan, const uint32_t *sends
     first[c] = (uint32_t)*next;
     *next += sends[c];
     if (*next > PCCL_CHAKRA_MAX_MESSAGES) {
-      result = pccl_fail(POLYCCL_ERROR_LIMIT, "more than 2^31 messages from rank %d to %d", connection->src,
+      result = pccl_fail(POLYCCL_ERROR_LIMIT, "rank %d sends more than 2^31 messages to rank %d", connection->src,
                          connection->dst);
     }
   }
@@ -123,7 +123,7 @@ static polyccl_result write_packed(chakra_writer *w, const ProtobufCMessage *mes
 
 typedef struct chakra_node {
   Chakra__Node node;
-  Chakra__Attribute attribute[MOST_ATTRIBUTES], *pointer[MOST_ATTRIBUTES];
+  Chakra__Attribute attribute[MAX_ATTRIBUTES], *pointer[MAX_ATTRIBUTES];
   char name[NAME];
 } chakra_node;
 
@@ -176,7 +176,7 @@ static void fill_message(chakra_writer *w, chakra_node *n, int32_t index, bool s
 
 /* Operations on elements of 4 bytes; bytes read and written. */
 static void fill_computation(chakra_writer *w, chakra_node *n, const polyccl_step *step) {
-  uint64_t bytes = step->op == POLYCCL_STEP_NOP ? 0 : payload(w, step->count);
+  uint64_t bytes = pccl_op_moves(step->op) ? payload(w, step->count) : 0;
   bool reduces = pccl_ops[step->op].reduces;
   add_i64(n, "num_ops", reduces ? (bytes + 3) / 4 : 1);
   add_u64(n, "tensor_size", (reduces ? 3 : 2) * bytes);

@@ -1,41 +1,41 @@
-/* The engine: runs thread blocks as far as they go, then takes the next event. */
+/* The engine runs each thread block until it must wait, then takes the next event. */
 #include "simulator/machine.h"
 
-static inline void wake(sim *s, int32_t t) {
+static inline void wake_block(sim *s, int32_t t) {
   s->tb[t].blocked = SIM_RUNS;
   s->ready[s->readies++] = t;
 }
 
-static inline void block(sim_tb *tb, sim_blocked why, int32_t on) {
+static inline void suspend_block(sim_tb *tb, sim_blocked why, int32_t on) {
   tb->blocked = (uint8_t)why;
   tb->on = on;
 }
 
 static void wait_for(sim *s, int32_t t, int32_t on, int64_t position) {
   sim_tb *tb = &s->tb[t];
-  block(tb, SIM_ON_BLOCK, on);
+  suspend_block(tb, SIM_ON_BLOCK, on);
   tb->begin = position;
   tb->next_waiter = s->tb[on].waiters;
   s->tb[on].waiters = t;
 }
 
-/* A step that others wait for has ended: those for whom it was the one go on. */
+/* A step that others wait for has ended: wakes those that waited for this step. */
 static void wake_waiters(sim *s, sim_tb *tb) {
-  int32_t *link = &tb->waiters;
-  while (*link >= 0) {
-    int32_t t = *link;
+  int32_t *waiting = &tb->waiters;
+  while (*waiting >= 0) {
+    int32_t t = *waiting;
     sim_tb *waiter = &s->tb[t];
     if (waiter->begin < tb->done) {
-      *link = waiter->next_waiter;
+      *waiting = waiter->next_waiter;
       waiter->next_waiter = -1;
-      wake(s, t);
+      wake_block(s, t);
     } else {
-      link = &waiter->next_waiter;
+      waiting = &waiter->next_waiter;
     }
   }
 }
 
-static void advance(const sim *s, sim_tb *tb) {
+static void advance_position(const sim *s, sim_tb *tb) {
   if (s->task_major) {
     if (++tb->batch == s->batches) {
       tb->batch = 0;
@@ -49,8 +49,8 @@ static void advance(const sim *s, sim_tb *tb) {
 
 static void leave_processor(sim *s, int32_t t);
 
-/* The step of t ends: its message is on its way, its slot is free, whoever waited for one of these looks again. */
-static void complete(sim *s, int32_t t, int64_t end) {
+/* Ends the step of t: its message is sent, its slot is freed, and thread blocks that waited for these are woken. */
+static void complete_step(sim *s, int32_t t, int64_t end) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
   s->spent[t][POLYCCL_SIM_BUSY] += end - tb->begin;
@@ -63,7 +63,7 @@ static void complete(sim *s, int32_t t, int64_t end) {
     c->recv_slot = c->recv_slot + 1 < s->slots ? c->recv_slot + 1 : 0;
     c->received++;
     if (c->src_tb >= 0 && s->tb[c->src_tb].blocked == SIM_ON_CREDIT && s->tb[c->src_tb].on == step->recv) {
-      wake(s, c->src_tb);
+      wake_block(s, c->src_tb);
     }
   }
   if (step->send >= 0) {
@@ -72,7 +72,7 @@ static void complete(sim *s, int32_t t, int64_t end) {
     c->send_slot = c->send_slot + 1 < s->slots ? c->send_slot + 1 : 0;
     c->sent++;
     if (c->dst_tb >= 0 && s->tb[c->dst_tb].blocked == SIM_ON_DATA && s->tb[c->dst_tb].on == step->send) {
-      wake(s, c->dst_tb);
+      wake_block(s, c->dst_tb);
     }
   }
   if (step->target >= 0) {
@@ -80,7 +80,7 @@ static void complete(sim *s, int32_t t, int64_t end) {
   }
   tb->done++;
   tb->free = end;
-  advance(s, tb);
+  advance_position(s, tb);
   if (step->target >= 0 && tb->waiters >= 0) {
     wake_waiters(s, tb);
   }
@@ -102,13 +102,13 @@ static inline const sim_connection *step_route(const sim *s, const sim_step *ste
                                       : NULL;
 }
 
-/* Bytes that a step moves; a message's are counted as they are on the wire. */
+/* The bytes that a step moves; those of a message are counted on the wire, with flags. */
 static inline double step_bytes(const sim *s, const sim_step *step, const sim_model *model) {
   double payload = step->count * s->tile;
   return step->recv >= 0 || step->send >= 0 ? payload * model->wire : payload;
 }
 
-/* Bytes per ps that it moves them at if nobody else is there. */
+/* The rate, in bytes per ps, that the step has where it shares nothing. */
 static inline double step_cap(const sim *s, const sim_step *step, const sim_model *model) {
   bool reduces = (step->kind & SIM_REDUCES) != 0;
   if (step->recv < 0 && step->send < 0) {
@@ -130,8 +130,8 @@ static void trace_fixed(sim *s, int32_t t, const sim_step *step, int64_t begin, 
   }
 }
 
-/* True if the step has ended already; else an event will end it. */
-static bool begin(sim *s, int32_t t, int64_t time) {
+/* Begins the step of t. True: it has ended already; false: an event will end it. */
+static bool begin_step(sim *s, int32_t t, int64_t time) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
   const sim_model *model = &s->model[tb->model];
@@ -152,11 +152,11 @@ static bool begin(sim *s, int32_t t, int64_t time) {
     queue_event(s, t, SIM_ENDS, moved + duration);
     return false;
   }
-  complete(s, t, moved + duration);
+  complete_step(s, t, moved + duration);
   return true;
 }
 
-/* When can the next step start? False: something that it needs has not been done yet. */
+/* Finds when the next step of t can start. False: it must wait for something that has not happened yet. */
 static inline bool find_start(sim *s, int32_t t, int64_t *start) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
@@ -175,7 +175,7 @@ static inline bool find_start(sim *s, int32_t t, int64_t *start) {
   if (step->recv >= 0) {
     const sim_connection *c = &s->connection[step->recv];
     if (c->sent == c->received) {
-      block(tb, SIM_ON_DATA, step->recv);
+      suspend_block(tb, SIM_ON_DATA, step->recv);
       return false;
     }
     int64_t arrival = s->slot[c->slot + c->recv_slot];
@@ -185,7 +185,7 @@ static inline bool find_start(sim *s, int32_t t, int64_t *start) {
   if (step->send >= 0) {
     const sim_connection *c = &s->connection[step->send];
     if (c->sent - c->received >= s->depth) {
-      block(tb, SIM_ON_CREDIT, step->send);
+      suspend_block(tb, SIM_ON_CREDIT, step->send);
       return false;
     }
     int64_t free = s->slot[c->slot + c->send_slot];
@@ -217,7 +217,7 @@ static void run_block(sim *s, int32_t t) {
       queue_event(s, t, SIM_READY, start);
       return;
     }
-    if (!begin(s, t, start)) {
+    if (!begin_step(s, t, start)) {
       return;
     }
   }
@@ -236,10 +236,10 @@ static void enter_processor(sim *s, int32_t t) {
   sim_rank *rank = &s->rank[tb->rank];
   if (rank->running < rank->processors) {
     rank->running++;
-    (void)begin(s, t, s->now);
+    (void)begin_step(s, t, s->now);
     return;
   }
-  tb->next_waiter = -1; /* while it stands in this queue it waits for no block */
+  tb->next_waiter = -1; /* in this queue it waits for no thread block, so the field is free */
   if (rank->queue_head < 0) {
     rank->queue_head = t;
   } else {
@@ -263,7 +263,7 @@ static void leave_processor(sim *s, int32_t t) {
     pccl_sim_trace_processor(s, next, t);
   }
   rank->running++;
-  (void)begin(s, next, s->now);
+  (void)begin_step(s, next, s->now);
 }
 
 /* ---- events ---- */
@@ -274,8 +274,8 @@ static void start_flow(sim *s, int32_t t) {
   const sim_model *model = &s->model[tb->model];
   double bytes = step_bytes(s, step, model);
   if (bytes <= 0) {
-    complete(s, t, s->now);
-    wake(s, t);
+    complete_step(s, t, s->now);
+    wake_block(s, t);
     return;
   }
   double cap = step_cap(s, step, model);
@@ -293,16 +293,16 @@ static void end_flows(sim *s, int32_t index) {
   for (int32_t i = 0; i < r->flows;) {
     int32_t t = s->member[r->flow + i];
     if (s->flow[t].resource[0] == index && s->flow[t].end <= s->now) {
-      pccl_sim_flow_remove(s, t); /* another takes its place in the list */
-      complete(s, t, s->now);
-      wake(s, t);
+      pccl_sim_flow_remove(s, t); /* another flow takes its place in the list */
+      complete_step(s, t, s->now);
+      wake_block(s, t);
     } else {
       i++;
     }
   }
 }
 
-static void take_event(sim *s, int32_t id) {
+static void handle_event(sim *s, int32_t id) {
   if (id >= s->tbs) {
     end_flows(s, id - s->tbs);
     return;
@@ -311,15 +311,15 @@ static void take_event(sim *s, int32_t id) {
     case SIM_READY: enter_processor(s, id); break;
     case SIM_FLOWS: start_flow(s, id); break;
     case SIM_ENDS:
-      complete(s, id, s->now);
-      wake(s, id);
+      complete_step(s, id, s->now);
+      wake_block(s, id);
       break;
   }
 }
 
 void pccl_sim_run(sim *s) {
   for (int32_t t = s->tbs; t > 0; t--) {
-    wake(s, t - 1);
+    wake_block(s, t - 1);
   }
   run_ready(s);
   while (s->queue.count > 0 && !s->no_memory) {
@@ -328,7 +328,7 @@ void pccl_sim_run(sim *s) {
       int32_t id = s->queue.heap[0].id;
       sim_queue_remove(&s->queue, id);
       s->events++;
-      take_event(s, id);
+      handle_event(s, id);
     }
     pccl_sim_share(s);
     run_ready(s);

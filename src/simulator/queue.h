@@ -1,5 +1,6 @@
-/* The event queue: a 4-ary heap of (time, id), each id at most once, its time changeable. Equal times leave in the
- * order of their ids, so that a run does not depend on how the heap came about. Header-only: it is the inner loop. */
+/* The event queue: a 4-ary heap of (time, id), each id at most once. The time of an entry can be changed. Entries
+ * of equal times leave in the order of their ids, so that a simulation does not depend on the history of the heap. It
+ * is a header because it is the inner loop. */
 #ifndef PCCL_SIMULATOR_QUEUE_H
 #define PCCL_SIMULATOR_QUEUE_H
 
@@ -41,18 +42,18 @@ static inline void sim_queue_down(sim_queue *q, int32_t at, sim_event event) {
     if (child >= last) {
       break;
     }
-    int32_t least = child;
+    int32_t first = child;
     for (int32_t i = child + 1; i < last; i++) {
-      if (sim_earlier(q->heap[i], q->heap[least])) {
-        least = i;
+      if (sim_earlier(q->heap[i], q->heap[first])) {
+        first = i;
       }
     }
-    if (!sim_earlier(q->heap[least], event)) {
+    if (!sim_earlier(q->heap[first], event)) {
       break;
     }
-    q->heap[at] = q->heap[least];
+    q->heap[at] = q->heap[first];
     q->place[q->heap[at].id] = at;
-    at = least;
+    at = first;
   }
   q->heap[at] = event;
   q->place[event.id] = at;

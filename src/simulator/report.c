@@ -1,4 +1,4 @@
-/* A simulation as text: tables for people, tab-separated lines for programs. */
+/* Writes a simulation as tables for people and as tab-separated lines for programs. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -6,9 +6,9 @@
 #include "plan/plan.h"
 #include "simulator/machine.h"
 
-enum { MOST_ROWS = 20, MOST_LINES = 12 };
+enum { MAX_ROWS = 20, MAX_LINES = 12 };
 
-static polyccl_result finish(FILE *to) {
+static polyccl_result check_written(FILE *to) {
   return ferror(to) ? pccl_fail_errno("cannot write the simulation") : POLYCCL_SUCCESS;
 }
 
@@ -29,7 +29,7 @@ static void write_totals(const polyccl_simulation *s, const polyccl_plan *plan, 
           (unsigned long long)s->events, s->exact ? "exact" : "within a tolerance");
 }
 
-static double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 typedef struct rank_row {
   double time[POLYCCL_SIM_STATE_COUNT], idlest;
@@ -49,7 +49,7 @@ static rank_row sum_rank(const polyccl_simulation *s, const polyccl_plan *plan, 
 
 static void write_row(const double *time, double whole, FILE *to) {
   for (int state = 0; state < POLYCCL_SIM_STATE_COUNT; state++) {
-    fprintf(to, "  %6.1f %%", share(time[state], whole));
+    fprintf(to, "  %6.1f %%", percent(time[state], whole));
   }
 }
 
@@ -63,18 +63,18 @@ static void write_blocks(const polyccl_simulation *s, const polyccl_plan *plan, 
       all.time[state] += row.time[state];
     }
     all.idlest = row.idlest > all.idlest ? row.idlest : all.idlest;
-    if (r < MOST_ROWS) {
+    if (r < MAX_ROWS) {
       fprintf(to, "  %4d  %6d", r, plan->rank[r].tbs);
       write_row(row.time, s->time * plan->rank[r].tbs, to);
-      fprintf(to, "  %6.1f %%\n", share(row.idlest, s->time));
+      fprintf(to, "  %6.1f %%\n", percent(row.idlest, s->time));
     }
   }
-  if (plan->ranks > MOST_ROWS) {
-    fprintf(to, "  ... %d more ranks\n", plan->ranks - MOST_ROWS);
+  if (plan->ranks > MAX_ROWS) {
+    fprintf(to, "  ... %d more ranks\n", plan->ranks - MAX_ROWS);
   }
   fprintf(to, "   all  %6zu", plan->tbs);
   write_row(all.time, s->time * (double)plan->tbs, to);
-  fprintf(to, "  %6.1f %%\n", share(all.idlest, s->time));
+  fprintf(to, "  %6.1f %%\n", percent(all.idlest, s->time));
 }
 
 typedef struct used_link {
@@ -104,7 +104,7 @@ static polyccl_result write_links(const polyccl_simulation *s, const polyccl_top
   qsort(used, count, sizeof *used, by_utilisation);
   fprintf(to, "\nlinks, the busiest of the %zu used\n", count);
   fprintf(to, "  utilisation          bytes     GB/s  of GB/s  link\n");
-  for (size_t i = 0; i < count && i < MOST_ROWS; i++) {
+  for (size_t i = 0; i < count && i < MAX_ROWS; i++) {
     const polyccl_link *link = &topology->link[used[i].link];
     double bytes = s->link[used[i].link].bytes;
     fprintf(to, "      %5.1f %%  %14.0f  %7.2f  %7.2f  %s -> %s (%s)\n", 100 * used[i].utilisation, bytes,
@@ -127,17 +127,18 @@ static void write_critical(const polyccl_simulation *s, FILE *to) {
           s->criticals, by_cause[POLYCCL_SIM_BUSY], by_cause[POLYCCL_SIM_WAIT_BLOCKS], by_cause[POLYCCL_SIM_WAIT_DATA],
           by_cause[POLYCCL_SIM_WAIT_CREDIT]);
   fprintf(to, "          us    share    steps  line\n");
-  for (size_t i = 0; i < s->lines && i < MOST_LINES; i++) {
+  for (size_t i = 0; i < s->lines && i < MAX_LINES; i++) {
     const polyccl_sim_line *line = &s->line[i];
-    fprintf(to, "  %10.3f  %5.1f %%  %7llu  ", line->time, share(line->time, s->time), (unsigned long long)line->steps);
+    fprintf(to, "  %10.3f  %5.1f %%  %7llu  ", line->time, percent(line->time, s->time),
+            (unsigned long long)line->steps);
     if (line->at.file != NULL) {
       fprintf(to, "%s:%d\n", line->at.file, line->at.line);
     } else {
       fprintf(to, "(no line known)\n");
     }
   }
-  if (s->lines > MOST_LINES) {
-    fprintf(to, "  ... %zu more lines\n", s->lines - MOST_LINES);
+  if (s->lines > MAX_LINES) {
+    fprintf(to, "  ... %zu more lines\n", s->lines - MAX_LINES);
   }
 }
 
@@ -147,7 +148,7 @@ polyccl_result polyccl_simulation_write(const polyccl_simulation *simulation, co
   write_blocks(simulation, plan, to);
   PCCL_TRY(write_links(simulation, topology, to));
   write_critical(simulation, to);
-  return finish(to);
+  return check_written(to);
 }
 
 polyccl_result polyccl_simulation_write_timeline(const polyccl_simulation *simulation, const polyccl_plan *plan,
@@ -166,5 +167,5 @@ polyccl_result polyccl_simulation_write_timeline(const polyccl_simulation *simul
     const polyccl_sim_use *u = &simulation->use[i];
     fprintf(to, "%slink\t%d\t%.6f\t%.6f\n", i == 0 ? "\n\tlink\tfrom us\tGB/s\n" : "", u->link, u->time, u->rate);
   }
-  return finish(to);
+  return check_written(to);
 }

@@ -249,8 +249,8 @@ static bool memory_matters(const sim *s, int32_t rank) {
 }
 
 static polyccl_result make_resources(sim *s, link_users *users, const candidate *candidates, size_t count) {
-  size_t most = count + (size_t)s->plan->ranks;
-  PCCL_TRY(SIM_ALLOC(s, s->resource, most));
+  size_t max_resources = count + (size_t)s->plan->ranks;
+  PCCL_TRY(SIM_ALLOC(s, s->resource, max_resources));
   int32_t members = 0;
   for (size_t i = 0; i < count; i++) {
     const candidate *c = &candidates[i];

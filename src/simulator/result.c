@@ -1,10 +1,10 @@
-/* Sums up a run that has ended. */
+/* Computes the totals of a simulation that has ended. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "simulator/machine.h"
 
-static polyccl_result link_bytes(const sim *s, polyccl_simulation *result) {
+static polyccl_result sum_link_bytes(const sim *s, polyccl_simulation *result) {
   result->links = s->topology->links;
   result->link = pccl_zeroed(result->links, sizeof *result->link);
   if (result->link == NULL) {
@@ -30,7 +30,7 @@ static polyccl_result link_bytes(const sim *s, polyccl_simulation *result) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result block_times(const sim *s, polyccl_simulation *result, int64_t end) {
+static polyccl_result sum_block_times(const sim *s, polyccl_simulation *result, int64_t end) {
   result->tbs = s->plan->tbs;
   result->tb = pccl_zeroed(result->tbs, sizeof *result->tb);
   if (result->tb == NULL) {
@@ -47,7 +47,7 @@ static polyccl_result block_times(const sim *s, polyccl_simulation *result, int6
   return POLYCCL_SUCCESS;
 }
 
-static void totals(const sim *s, polyccl_simulation *result, int64_t end) {
+static void sum_totals(const sim *s, polyccl_simulation *result, int64_t end) {
   int64_t launch = INT64_MAX;
   for (int32_t r = 0; r < s->plan->ranks; r++) {
     int64_t own = s->model[s->topology->rank[r].model].launch;
@@ -81,10 +81,10 @@ polyccl_result pccl_sim_result(sim *s, polyccl_simulation **simulation) {
   if (made == NULL) {
     return pccl_no_memory("a simulation");
   }
-  totals(s, made, end);
-  polyccl_result result = link_bytes(s, made);
+  sum_totals(s, made, end);
+  polyccl_result result = sum_link_bytes(s, made);
   if (result == POLYCCL_SUCCESS) {
-    result = block_times(s, made, end);
+    result = sum_block_times(s, made, end);
   }
   if (result == POLYCCL_SUCCESS) {
     result = pccl_sim_trace_result(s, made);

@@ -1,26 +1,26 @@
 /* Sharing: max-min fair rates, kept up to date change by change.
  *
- * Every resource l has a level L(l), the most that one flow gets there (infinite where nobody is held up); a flow's
- * rate is the least of its own cap and the levels on its way. L(l) solves
- *     sum over the flows f of l of min(L(l), the rate that all else lets f have) = capacity of l.
- * The rates that solve this for all resources at once are exactly the max-min fair ones: each flow has a full resource
- * where nobody gets more. After a change only the resources whose flows' other limits moved across or below their level
- * are solved again, first in first out, until nothing changes. That ends with the fair rates: no level can be below the
- * fair share of the tightest resource, which therefore finds its level as soon as all others have been looked at once;
- * then the next tightest, and so on. */
+ * Every resource l has a level L(l), the largest rate that it lets one flow have (infinite where it limits no flow).
+ * The rate of a flow is the minimum of its own cap and the levels of its resources. L(l) solves sum over the flows f of
+ * l of min(L(l), the rate that all other limits let f have) = capacity of l. The rates that solve this for all
+ * resources at once are exactly the max-min fair ones: each flow has a full resource where nobody gets more. After a
+ * change only the resources whose flows' other limits moved across or below their level are solved again, first in
+ * first out, until nothing changes. That ends with the fair rates: no level can be below the fair share of the tightest
+ * resource, which therefore finds its level as soon as all others have been looked at once; then the next tightest, and
+ * so on. */
 #include <math.h>
 
 #include "simulator/machine.h"
 
-static const double same = 1e-12; /* relative: rounding, not a change */
+static const double same = 1e-12; /* a smaller relative difference is rounding, not a change */
 
-static inline double least(double a, double b) { return a < b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 static inline double limit_without(const sim *s, const sim_flow *f, int32_t a, int32_t b) {
   double limit = f->cap;
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t r = f->resource[i];
-    limit = r != a && r != b ? least(limit, s->level[r]) : limit;
+    limit = r != a && r != b ? smaller(limit, s->level[r]) : limit;
   }
   return limit;
 }
@@ -114,7 +114,7 @@ static inline bool differs(double a, double b, double tolerance) {
 
 /* Flow f's limit at `index` went from `before` to `after`: which of its other resources must be solved again? */
 static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double before, double after) {
-  double lower = least(before, after);
+  double lower = smaller(before, after);
   for (int32_t i = 0; i < f->resources; i++) {
     int32_t k = f->resource[i];
     double level = s->level[k];
@@ -122,16 +122,16 @@ static inline void pass_on(sim *s, const sim_flow *f, int32_t index, double befo
       continue; /* the flow has its level there, before and after */
     }
     double rest = limit_without(s, f, k, index);
-    double was = least(rest, before), is = least(rest, after);
-    if (least(was, level) != least(is, level) && !(isinf(level) && is < was)) {
+    double was = smaller(rest, before), is = smaller(rest, after);
+    if (smaller(was, level) != smaller(is, level) && !(isinf(level) && is < was)) {
       mark_dirty(s, k);
     }
   }
 }
 
 static void update(sim *s, int32_t index) {
-  if (++s->updates > s->most_updates) {
-    s->most_updates = UINT64_MAX;
+  if (++s->updates > s->max_exact_updates) {
+    s->max_exact_updates = UINT64_MAX;
     s->tolerance = SIM_ROUGH;
   }
   sim_resource *r = &s->resource[index];
@@ -147,7 +147,7 @@ static void update(sim *s, int32_t index) {
   s->level[index] = after;
   for (int32_t i = 0; i < r->flows; i++) {
     sim_flow *f = &s->flow[member[i]];
-    double rate = least(other[i], after);
+    double rate = smaller(other[i], after);
     if (differs(rate, f->rate, same)) {
       set_rate(s, member[i], rate);
     }
@@ -160,11 +160,11 @@ static void update(sim *s, int32_t index) {
 void pccl_sim_flow_add(sim *s, int32_t tb, double bytes, double cap, const int32_t *resource, int32_t resources) {
   sim_flow *f = &s->flow[tb];
   *f = (sim_flow){.left = bytes, .cap = cap, .since = s->now, .resource = resource, .resources = resources};
-  if (resources <= SIM_NEAR) {
+  if (resources <= SIM_INLINE_RESOURCES) {
     for (int32_t i = 0; i < resources; i++) {
-      f->near[i] = resource[i];
+      f->inline_resource[i] = resource[i];
     }
-    f->resource = f->near;
+    f->resource = f->inline_resource;
   }
   for (int32_t i = 0; i < resources; i++) {
     sim_resource *r = &s->resource[resource[i]];

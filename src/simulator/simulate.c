@@ -1,4 +1,4 @@
-/* polyccl_simulate(): check, lay out, run, sum up. */
+/* polyccl_simulate() checks the plan, lays it out, runs it and computes the totals. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,39 +14,40 @@ static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
   return larger > 0 ? (double)bytes / larger : 0;
 }
 
-/* Bytes of a chunk that `device` takes at a time: what fits into a slot with its largest step, or the finer cut of its
- * executor. */
+/* The bytes of a chunk that `device` moves at a time: as many as let its largest step fit into a slot, or fewer where
+ * its executor cuts finer. */
 static double tile_bytes(const polyccl_device_model *device, int32_t protocol, double chunk, double largest) {
   double tile = fmin(chunk, (double)device->protocol[protocol].slot_bytes / largest);
   if (device->pipeline > 0) {
-    double cut = fmax(chunk / device->pipeline, (double)device->least_tile / largest);
-    tile = fmin(tile, fmin(cut, (double)device->most_tile / largest));
+    double cut = fmax(chunk / device->pipeline, (double)device->min_tile / largest);
+    tile = fmin(tile, fmin(cut, (double)device->max_tile / largest));
   }
   return tile;
 }
 
 static polyccl_result default_batches(const sim *s, double chunk, int32_t *batches) {
   const polyccl_plan *plan = s->plan;
-  double most = 1;
+  double batch_count = 1;
   int32_t largest = 1; /* chunks of a message */
   for (size_t i = 0; i < plan->steps; i++) {
     largest = plan->step[i].send >= 0 && plan->step[i].count > largest ? plan->step[i].count : largest;
   }
   for (int32_t r = 0; r < plan->ranks && chunk > 0; r++) {
     const polyccl_device_model *device = &s->topology->model[s->topology->rank[r].model];
-    most = fmax(most, chunk / tile_bytes(device, s->options.protocol, chunk, largest));
+    batch_count = fmax(batch_count, chunk / tile_bytes(device, s->options.protocol, chunk, largest));
   }
-  if (most > 1 << 24) {
+  if (batch_count > 1 << 24) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%llu bytes would need %.0f micro-batches; say how many to use",
-                     (unsigned long long)s->options.bytes, ceil(most));
+                     (unsigned long long)s->options.bytes, ceil(batch_count));
   }
-  *batches = (int32_t)ceil(most - 1e-9);
+  *batches = (int32_t)ceil(batch_count - 1e-9);
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result default_depth(const sim *s, int32_t *chosen) {
   int32_t depth = INT32_MAX, needed = s->plan->fifo_depth;
-  /* A plan that neither a reader nor the compiler made, or one that is wrong: the run shows how far it comes. */
+  /* Only a plan that neither a reader nor the compiler made has depth 0. Where it is wrong, the simulation will tell.
+   */
   if (needed == 0 && pccl_plan_min_depth(s->plan, &needed) == POLYCCL_ERROR_MEMORY) {
     return POLYCCL_ERROR_MEMORY;
   }
@@ -67,9 +68,10 @@ static polyccl_result resolve_options(sim *s) {
   o->order = o->order < 0 ? (int32_t)plan->order : o->order;
   if (o->protocol >= POLYCCL_PROTOCOL_COUNT || o->order > POLYCCL_TASK_MAJOR || o->micro_batches < 0 ||
       o->fifo_depth < 0 || o->fifo_depth > 4096) {
-    return pccl_fail(POLYCCL_ERROR_INVALID,
-                     "a simulation with protocol %d, order %d, %d micro-batches, depth %d: out of range", o->protocol,
-                     o->order, o->micro_batches, o->fifo_depth);
+    return pccl_fail(
+        POLYCCL_ERROR_INVALID,
+        "a simulation cannot have protocol %d, order %d, %d micro-batches, depth %d: one of them is out of range",
+        o->protocol, o->order, o->micro_batches, o->fifo_depth);
   }
   double chunk = chunk_bytes(plan, o->bytes);
   if (o->micro_batches == 0) {
@@ -89,16 +91,16 @@ static polyccl_result resolve_options(sim *s) {
   if (s->executions > POLYCCL_SIM_MAX_EXECUTIONS) {
     return pccl_fail(
         POLYCCL_ERROR_LIMIT,
-        "%zu steps of %d micro-batches are %llu step executions, more than are simulated (%llu): use fewer "
+        "%zu steps of %d micro-batches are %llu step executions, more than can be simulated (%llu); use fewer "
         "micro-batches or a smaller size",
         plan->steps, s->batches, (unsigned long long)s->executions, (unsigned long long)POLYCCL_SIM_MAX_EXECUTIONS);
   }
   s->tracing = o->keep != 0;
   if (isnan(o->tolerance) || isnan(o->contention)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "a simulation's tolerance or contention is not a number");
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the tolerance or the contention of a simulation is not a number");
   }
   s->tolerance = o->tolerance >= 0 ? o->tolerance : 0;
-  s->most_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;
+  s->max_exact_updates = o->tolerance >= 0 ? UINT64_MAX : SIM_EXACT_UPDATES;
   return POLYCCL_SUCCESS;
 }
 

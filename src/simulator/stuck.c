@@ -18,7 +18,7 @@ static int32_t waits_for(const sim *s, int32_t t) {
   }
 }
 
-static void describe(const sim *s, int32_t t, pccl_text *text) {
+static void describe_block(const sim *s, int32_t t, pccl_text *text) {
   const sim_tb *tb = &s->tb[t];
   const polyccl_step *step = &s->plan->step[tb->first + tb->step];
   polyccl_location at = pccl_step_location(s->plan, step);
@@ -58,12 +58,12 @@ polyccl_result pccl_sim_stuck(const sim *s) {
     next = waits_for(s, at);
   }
   bool ends = next < 0 || s->tb[next].blocked == SIM_FINISHED;
-  describe(s, at, &text);
+  describe_block(s, at, &text);
   int32_t length = 1;
   for (int32_t t = next; !ends && t != at; t = waits_for(s, t), length++) {
     if (length < SHOWN) {
       pccl_text_add(&text, "; ");
-      describe(s, t, &text);
+      describe_block(s, t, &text);
     }
   }
   if (length > SHOWN) {

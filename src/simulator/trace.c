@@ -1,4 +1,4 @@
-/* What is kept on request: the critical path, the records, the links' use. */
+/* Keeps what was asked for: the critical path, the records, the use of links. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -12,26 +12,26 @@ static uint64_t execution_at(const sim *s, const sim_tb *tb, int64_t position) {
   return sim_execution(s, tb, step, batch);
 }
 
-static uint64_t cause(uint64_t execution, polyccl_sim_state state) { return (execution + 1) << 3 | state; }
+static uint64_t encode_cause(uint64_t execution, polyccl_sim_state state) { return (execution + 1) << 3 | state; }
 
 static uint64_t find_cause(const sim *s, int32_t t, int64_t blocks, int64_t data, int64_t credit) {
   const sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
   if (credit > data) {
     const sim_connection *c = &s->connection[step->send];
-    return cause(s->slot_exec[c->slot + c->send_slot], POLYCCL_SIM_WAIT_CREDIT);
+    return encode_cause(s->slot_exec[c->slot + c->send_slot], POLYCCL_SIM_WAIT_CREDIT);
   }
   if (data > blocks) {
     const sim_connection *c = &s->connection[step->recv];
-    return cause(s->slot_exec[c->slot + c->recv_slot], POLYCCL_SIM_WAIT_DATA);
+    return encode_cause(s->slot_exec[c->slot + c->recv_slot], POLYCCL_SIM_WAIT_DATA);
   }
   for (uint32_t w = 0; w < step->waits && blocks > tb->free; w++) {
     const sim_wait *wait = &s->wait[step->wait + (int32_t)w];
     if (*sim_target(s, wait->target, tb->batch) == blocks) {
-      return cause(sim_execution(s, &s->tb[wait->tb], wait->step, tb->batch), POLYCCL_SIM_WAIT_BLOCKS);
+      return encode_cause(sim_execution(s, &s->tb[wait->tb], wait->step, tb->batch), POLYCCL_SIM_WAIT_BLOCKS);
     }
   }
-  return tb->done > 0 ? cause(execution_at(s, tb, tb->done - 1), POLYCCL_SIM_BUSY) : 0;
+  return tb->done > 0 ? encode_cause(execution_at(s, tb, tb->done - 1), POLYCCL_SIM_BUSY) : 0;
 }
 
 void pccl_sim_trace_ready(sim *s, int32_t t, int64_t blocks, int64_t data, int64_t credit) {
@@ -46,7 +46,7 @@ void pccl_sim_trace_processor(sim *s, int32_t t, int32_t released_by) {
   const sim_tb *tb = &s->tb[t], *by = &s->tb[released_by];
   if (s->exec != NULL && s->now > tb->begin) {
     s->exec[sim_execution(s, tb, tb->step, tb->batch)].cause =
-        cause(execution_at(s, by, by->done - 1), POLYCCL_SIM_WAIT_BLOCKS);
+        encode_cause(execution_at(s, by, by->done - 1), POLYCCL_SIM_WAIT_BLOCKS);
   }
 }
 
@@ -107,7 +107,7 @@ void pccl_sim_trace_use(sim *s, int32_t t, int64_t time, double rate, int flows)
 
 /* ---- results ---- */
 
-/* Each thread block's records are in order already: one counting pass puts the blocks in order. */
+/* The records of each thread block are in order already, so one counting pass puts the thread blocks in order. */
 static polyccl_result sort_records(sim *s, polyccl_simulation *result) {
   size_t *first = pccl_zeroed((size_t)s->tbs + 1, sizeof *first);
   polyccl_sim_record *sorted = pccl_array(s->record.len, sizeof *sorted);
@@ -230,7 +230,7 @@ static int by_time(const void *a, const void *b) {
   return x->at.line < y->at.line ? -1 : x->at.line > y->at.line;
 }
 
-/* Joins what names one line; by_location[1 + location], then the lines in front. */
+/* Joins the locations that name one line. Entry 1 + location of by_location becomes the list of lines, at its front. */
 static polyccl_result join_lines(const sim *s, polyccl_sim_line *by_location, size_t *lines) {
   pccl_map known = {0}; /* file and line -> the place in front */
   bool ok = true;
@@ -260,7 +260,7 @@ static polyccl_result join_lines(const sim *s, polyccl_sim_line *by_location, si
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("the lines of the critical path");
 }
 
-/* Time by location; locations that name one line count together. */
+/* Sums the time by location; locations that name one line count as one. */
 static polyccl_result sum_lines(const sim *s, polyccl_simulation *result) {
   polyccl_sim_line *by_location = pccl_zeroed(s->plan->locations + 1, sizeof *by_location);
   if (by_location == NULL) {

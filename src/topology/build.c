@@ -1,4 +1,4 @@
-/* Putting a topology together, one checked piece at a time. */
+/* Builds a topology from checked pieces. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static bool make_room(void **data, size_t *cap, size_t len, size_t element) {
   return len < *cap || pccl_vec_grow(data, cap, len, 1, element);
 }
 
-/* Names go into messages, tables and pictures as they are. */
+/* Names are put into messages, tables and pictures unchanged, so they must be printable. */
 static polyccl_result check_text(const char *what, const char *text, size_t max) {
   size_t length = strlen(text);
   if (length == 0 || length > max) {
@@ -84,7 +84,7 @@ polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text) {
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_text("an assumption", text, PCCL_MAX_ASSUMPTION));
   if (t->assumptions >= PCCL_MAX_ASSUMPTIONS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d assumptions", PCCL_MAX_ASSUMPTIONS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d assumptions", PCCL_MAX_ASSUMPTIONS);
   }
   char *copy = pccl_strdup(text);
   if (copy == NULL ||
@@ -96,18 +96,25 @@ polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text) {
   return POLYCCL_SUCCESS;
 }
 
+int32_t pccl_find_model(const pccl_builder *builder, const char *name) {
+  for (size_t i = 0; i < builder->topology->models; i++) {
+    if (strcmp(builder->topology->model[i].name, name) == 0) {
+      return (int32_t)i;
+    }
+  }
+  return -1;
+}
+
 polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_model *model, int32_t *index) {
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("model", model->name));
   PCCL_TRY(check_name("vendor", model->vendor));
   PCCL_TRY(pccl_model_check(model));
-  for (size_t i = 0; i < t->models; i++) {
-    if (strcmp(t->model[i].name, model->name) == 0) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\" is there already", model->name);
-    }
+  if (pccl_find_model(builder, model->name) >= 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "there is already a model \"%s\"", model->name);
   }
   if (t->models >= PCCL_MAX_MODELS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d models", PCCL_MAX_MODELS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d models", PCCL_MAX_MODELS);
   }
   polyccl_device_model copy = *model;
   copy.name = pccl_strdup(model->name);
@@ -123,11 +130,19 @@ polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_mo
   return POLYCCL_SUCCESS;
 }
 
+int32_t pccl_add_model(pccl_builder *builder, const polyccl_device_model *model) {
+  int32_t index = pccl_find_model(builder, model->name);
+  if (index < 0 && builder->result == POLYCCL_SUCCESS) {
+    builder->result = pccl_builder_model(builder, model, &index);
+  }
+  return index;
+}
+
 polyccl_result pccl_builder_machine(pccl_builder *builder, const char *name, int32_t *index) {
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("machine", name));
   if (t->machines >= POLYCCL_MAX_NODES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d machines", POLYCCL_MAX_NODES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d machines", POLYCCL_MAX_NODES);
   }
   char *copy = pccl_strdup(name);
   if (copy == NULL ||
@@ -145,7 +160,7 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
   polyccl_topology *t = builder->topology;
   PCCL_TRY(check_name("node", name));
   if (t->nodes >= POLYCCL_MAX_NODES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d nodes", POLYCCL_MAX_NODES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d nodes", POLYCCL_MAX_NODES);
   }
   if (kind == POLYCCL_NODE_DEVICE && machine < 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" is in no machine", name);
@@ -160,7 +175,7 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result link_type(pccl_builder *builder, const char *name, int32_t *index) {
+static polyccl_result find_link_type(pccl_builder *builder, const char *name, int32_t *index) {
   polyccl_topology *t = builder->topology;
   for (size_t i = 0; i < t->link_types; i++) {
     if (strcmp(t->link_type[i], name) == 0) {
@@ -170,7 +185,7 @@ static polyccl_result link_type(pccl_builder *builder, const char *name, int32_t
   }
   PCCL_TRY(check_name("link type", name));
   if (t->link_types >= PCCL_MAX_LINK_TYPES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d link types", PCCL_MAX_LINK_TYPES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d link types", PCCL_MAX_LINK_TYPES);
   }
   char *copy = pccl_strdup(name);
   if (copy == NULL || !make_room((void **)&t->link_type, &builder->type_cap, t->link_types, sizeof *t->link_type)) {
@@ -187,21 +202,21 @@ polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to
   polyccl_topology *t = builder->topology;
   const char *a = t->node[from].name, *b = t->node[to].name;
   if (from == to) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "a link from \"%s\" to itself", a);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "a link leads from \"%s\" to itself", a);
   }
   if (!(bandwidth >= PCCL_MIN_BANDWIDTH && bandwidth <= PCCL_MAX_BANDWIDTH)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": a bandwidth of %g GB/s is not within %g .. %g", a,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": the bandwidth is %g GB/s, not within %g .. %g", a,
                      b, bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH);
   }
   if (!(latency >= 0 && latency <= PCCL_MAX_LATENCY)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": a latency of %g us is not within 0 .. %g", a, b,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "link \"%s\" -> \"%s\": the latency is %g us, not within 0 .. %g", a, b,
                      latency, PCCL_MAX_LATENCY);
   }
   if (t->links >= POLYCCL_MAX_LINKS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d links", POLYCCL_MAX_LINKS);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the topology has more than %d links", POLYCCL_MAX_LINKS);
   }
   int32_t type_index = -1;
-  PCCL_TRY(link_type(builder, type, &type_index));
+  PCCL_TRY(find_link_type(builder, type, &type_index));
   bool is_new = false;
   uint64_t key = (uint64_t)(uint32_t)from << 32 | (uint32_t)to;
   if (pccl_map_put(&builder->pairs, key, t->links, &is_new) == NULL ||
@@ -209,7 +224,8 @@ polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to
     return pccl_no_memory("a topology's links");
   }
   if (!is_new) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "duplicate link \"%s\" -> \"%s\": add their bandwidths", a, b);
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "there is already a link \"%s\" -> \"%s\"; give one link the sum of the bandwidths", a, b);
   }
   t->link[t->links++] = (polyccl_link){from, to, type_index, bandwidth, latency};
   return POLYCCL_SUCCESS;
@@ -229,13 +245,16 @@ int32_t pccl_add_node(pccl_builder *builder, polyccl_node_kind kind, int32_t mac
   return index;
 }
 
+void pccl_add_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth,
+                   double latency) {
+  if (builder->result == POLYCCL_SUCCESS) {
+    builder->result = pccl_builder_link(builder, from, to, type, bandwidth, latency);
+  }
+}
+
 void pccl_add_pair(pccl_builder *builder, int32_t a, int32_t b, const char *type, double bandwidth, double latency) {
-  if (builder->result == POLYCCL_SUCCESS) {
-    builder->result = pccl_builder_link(builder, a, b, type, bandwidth, latency);
-  }
-  if (builder->result == POLYCCL_SUCCESS) {
-    builder->result = pccl_builder_link(builder, b, a, type, bandwidth, latency);
-  }
+  pccl_add_link(builder, a, b, type, bandwidth, latency);
+  pccl_add_link(builder, b, a, type, bandwidth, latency);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -267,7 +286,7 @@ static polyccl_result check_names(const polyccl_topology *t) {
   return result;
 }
 
-/* Fills t->rank: every number from 0 to the highest, each on one device. */
+/* Fills t->rank. Every number from 0 to the highest must be on exactly one device. */
 static polyccl_result number_ranks(polyccl_topology *t) {
   int32_t ranks = 0;
   for (size_t i = 0; i < t->nodes; i++) {
@@ -290,8 +309,8 @@ static polyccl_result number_ranks(polyccl_topology *t) {
       continue;
     }
     if (node->rank >= ranks) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" has rank %d, but there are %d ranks, so 0 .. %d",
-                       node->name, (int)node->rank, (int)ranks, (int)ranks - 1);
+      return pccl_fail(POLYCCL_ERROR_INVALID, "device \"%s\" has rank %d, but the %d ranks must be 0 .. %d", node->name,
+                       (int)node->rank, (int)ranks, (int)ranks - 1);
     }
     polyccl_topology_rank *rank = &t->rank[node->rank];
     if (rank->node >= 0) {
@@ -303,7 +322,7 @@ static polyccl_result number_ranks(polyccl_topology *t) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result finish(pccl_builder *builder) {
+static polyccl_result finish_topology(pccl_builder *builder) {
   polyccl_topology *t = builder->topology;
   pccl_map pairs = builder->pairs;
   PCCL_TRY(check_names(t));
@@ -314,7 +333,7 @@ static polyccl_result finish(pccl_builder *builder) {
 }
 
 polyccl_result pccl_builder_finish(pccl_builder *builder, polyccl_topology **topology) {
-  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish(builder) : builder->result;
+  polyccl_result result = builder->result == POLYCCL_SUCCESS ? finish_topology(builder) : builder->result;
   if (result == POLYCCL_SUCCESS) {
     *topology = builder->topology;
     builder->topology = NULL;

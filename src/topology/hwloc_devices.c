@@ -1,20 +1,21 @@
-/* Which devices of a machine are GPUs and NICs, which shipped model they are, what their links carry. */
+/* Tells which devices of a machine are GPUs and NICs, which model they are, and what their links carry. */
 #include <string.h>
 
 #include "base/error.h"
 #include "topology/hwloc_xml.h"
+#include "topology/machines.h"
 
-enum { MAX_DEVICES = 4096, NVIDIA = 0x10de, AMD = 0x1002, MELLANOX = 0x15b3 };
+enum { MAX_DEVICES = 4096, NVIDIA = 0x10de, AMD = 0x1002 };
 
 /* ---- what a PCI device is ---- */
 
-/* Display controllers and processing accelerators of the makers of GPUs; the console's graphics are none. */
+/* Display controllers and processing accelerators of the makers of GPUs. */
 static bool is_gpu(const pccl_hwloc_obj *obj) {
   int class = obj->class_id >> 8;
   return (obj->vendor == NVIDIA || obj->vendor == AMD) && (class == 0x03 || class == 0x12);
 }
 
-/* InfiniBand or RDMA. */
+/* True for InfiniBand, and for Ethernet with RDMA. */
 static bool is_rdma_nic(const pccl_hwloc *m, const pccl_hwloc_obj *obj) {
   if (obj->class_id == 0x0207) {
     return true;
@@ -27,36 +28,39 @@ static bool is_rdma_nic(const pccl_hwloc *m, const pccl_hwloc_obj *obj) {
   return false;
 }
 
-const char *pccl_hwloc_product(const char *text) {
-  static const struct {
-    const char *part, *model;
-  } products[] = {{"B200", "B200"},      {"H200", "H200-SXM"}, {"H100", "H100-SXM5"}, {"A100", "A100-SXM4-40GB"},
-                  {"V100", "V100-SXM2"}, {"MI300X", "MI300X"}, {"MI350X", "MI350X"}};
+const pccl_hwloc_product *pccl_hwloc_find_product(const char *text) {
+  static const pccl_hwloc_product products[] = {{"B300", "B200", false},          {"B200", "B200", true},
+                                                {"H200", "H200-SXM", true},       {"H100", "H100-SXM5", true},
+                                                {"A100", "A100-SXM4-40GB", true}, {"V100", "V100-SXM2", true},
+                                                {"MI300X", "MI300X", true},       {"MI350X", "MI350X", true}};
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
     if (strstr(text, products[i].part) != NULL) {
-      return products[i].model;
+      return &products[i];
     }
   }
   return NULL;
 }
 
-double pccl_hwloc_nic_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
-  static const struct {
-    int vendor, device;
-    double rate;
-  } known[] = {{MELLANOX, 0x1013, 12.5} /* ConnectX-4 */,
-               {MELLANOX, 0x1017, 12.5} /* 5 */,
-               {MELLANOX, 0x1019, 12.5} /* 5 Ex */,
-               {MELLANOX, 0x101b, 25} /* 6 */,
-               {MELLANOX, 0x101d, 25} /* 6 Dx */,
-               {MELLANOX, 0x1021, 50} /* 7 */,
-               {MELLANOX, 0x1023, 100} /* 8 */,
-               {MELLANOX, 0xa2d6, 25} /* BlueField-2 */,
-               {MELLANOX, 0xa2dc, 50} /* BlueField-3 */};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (known[i].vendor == obj->vendor && known[i].device == obj->device_id) {
-      return known[i].rate;
+polyccl_result pccl_hwloc_tell_products(pccl_hwloc *m) {
+  const pccl_hwloc_product *told = NULL;
+  for (size_t i = 0; i < m->devices.len; i++) {
+    const pccl_hwloc_product *product = m->objs.data[m->devices.data[i].obj].product;
+    if (product == NULL || product->own || product == told) {
+      continue;
     }
+    char text[160];
+    snprintf(text, sizeof text, "no device model ships for %s; the figures of %s are taken", product->part,
+             product->model);
+    PCCL_TRY(pccl_builder_assume(m->b, text));
+    told = product;
+  }
+  return POLYCCL_SUCCESS;
+}
+
+double pccl_hwloc_nic_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
+  const pccl_pci_device *known = pccl_pci_device_find(obj->vendor, obj->device_id);
+  if (known != NULL && known->nic > 0) {
+    return known->nic / 8;
   }
   m->unknown_nic = true;
   return PCCL_HWLOC_NETWORK;
@@ -71,7 +75,7 @@ double pccl_hwloc_link_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
 
 static polyccl_result record_device(pccl_hwloc *m, size_t obj, bool gpu) {
   if (m->devices.len == MAX_DEVICES) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d GPUs and NICs", MAX_DEVICES);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the file has more than %d GPUs and NICs", MAX_DEVICES);
   }
   m->gpus += gpu;
   m->objs.data[obj].device = (int32_t)m->devices.len;
@@ -85,7 +89,7 @@ static void swap_devices(pccl_hwloc *m, size_t i, size_t k) {
   m->devices.data[k] = moved;
 }
 
-/* By what they are, then by bus id; a few, mostly in order. */
+/* GPUs come before NICs, each in the order of bus ids. There are few devices, and most are in order. */
 static void sort_devices(pccl_hwloc *m) {
   const pccl_hwloc_obj *objs = m->objs.data;
   for (size_t i = 1; i < m->devices.len; i++) {
@@ -103,7 +107,7 @@ static void sort_devices(pccl_hwloc *m) {
   }
 }
 
-/* Where a machine has neither InfiniBand nor RDMA, Ethernet is what there is. */
+/* A machine with neither InfiniBand nor RDMA has Ethernet as its NICs. */
 polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m) {
   bool rdma = false;
   for (size_t i = 0; i < m->objs.len; i++) {
@@ -132,19 +136,7 @@ pccl_hwloc_device *pccl_hwloc_device_of(pccl_hwloc *m, int32_t obj) {
 
 /* ---- as nodes ---- */
 
-int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name) {
-  pccl_builder *b = m->b;
-  for (size_t i = 0; i < b->topology->models; i++) {
-    if (strcmp(b->topology->model[i].name, name) == 0) {
-      return (int32_t)i;
-    }
-  }
-  int32_t index = -1;
-  if (b->result == POLYCCL_SUCCESS) {
-    b->result = pccl_builder_model(b, pccl_known_model_find(name), &index);
-  }
-  return index;
-}
+int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name) { return pccl_add_model(m->b, pccl_known_model_find(name)); }
 
 void pccl_hwloc_add_devices(pccl_hwloc *m) {
   int gpu = 0, nic = 0;
@@ -154,9 +146,9 @@ void pccl_hwloc_add_devices(pccl_hwloc *m) {
       d->node = pccl_add_node(m->b, POLYCCL_NODE_NIC, m->index, -1, -1, "m0.nic%d", nic++);
       continue;
     }
-    const char *model = m->objs.data[d->obj].model;
-    m->unknown_gpu = m->unknown_gpu || model == NULL;
-    int32_t index = pccl_hwloc_model(m, model != NULL ? model : "generic");
+    const pccl_hwloc_product *product = m->objs.data[d->obj].product;
+    m->unknown_gpu = m->unknown_gpu || product == NULL;
+    int32_t index = pccl_hwloc_model(m, product != NULL ? product->model : "generic");
     d->node = pccl_add_node(m->b, POLYCCL_NODE_DEVICE, m->index, index, gpu, "m0.gpu%d", gpu);
     gpu++;
   }

@@ -1,5 +1,5 @@
-/* Reading hwloc's XML: <object>s within one another, <info>s in them, and <distances2>, matrices of links. Versions 1,
- * 2 and 3 differ little in what is taken from them. */
+/* Reading hwloc's XML: <object>s within one another, <info>s in them, and <distances2>, matrices of links. What
+ * is taken from them differs little between versions 1, 2 and 3. */
 #include "topology/hwloc_xml.h"
 
 #include <expat.h>
@@ -17,11 +17,11 @@ typedef struct reader {
   const char *file;
   XML_Parser parser;
   pccl_hwloc m;
-  int32_t open; /* the object being read, -1: none */
+  int32_t open; /* the object being read; -1: none */
   int depth, object_depth[MAX_DEPTH];
   pccl_map by_gp;            /* gp_index -> object */
-  pccl_hwloc_matrix *matrix; /* being read, NULL: none that counts */
-  long nbobjs;               /* that it declares */
+  pccl_hwloc_matrix *matrix; /* being read; NULL: none, or one that is skipped */
+  long nbobjs;               /* how many objects the matrix declares */
   enum { TEXT_NONE, TEXT_INDEXES, TEXT_VALUES } in_text;
   pccl_text text;
   polyccl_result result;
@@ -34,8 +34,8 @@ static void stop_parser(reader *r, polyccl_result result) {
   }
 }
 
-static void refuse(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void refuse(reader *r, const char *format, ...) {
+static void refuse_document(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void refuse_document(reader *r, const char *format, ...) {
   char message[256];
   va_list arguments;
   va_start(arguments, format);
@@ -44,7 +44,7 @@ static void refuse(reader *r, const char *format, ...) {
   stop_parser(r, pccl_fail(POLYCCL_ERROR_INVALID, "%s", message));
 }
 
-static const char *attribute(const char **attributes, const char *name) {
+static const char *find_attribute(const char **attributes, const char *name) {
   for (; attributes[0] != NULL; attributes += 2) {
     if (strcmp(attributes[0], name) == 0) {
       return attributes[1];
@@ -53,8 +53,8 @@ static const char *attribute(const char **attributes, const char *name) {
   return "";
 }
 
-/* Digits with a point, in any locale; what is none of that is 0. */
-static double decimal(const char *text) {
+/* Reads digits with a point, whatever the locale; 0 where the text is no such number or is out of range. */
+static double parse_decimal(const char *text) {
   double value = 0, unit = 1;
   for (; *text >= '0' && *text <= '9'; text++) {
     value = value * 10 + (*text - '0');
@@ -68,7 +68,7 @@ static double decimal(const char *text) {
 
 /* ---- objects ---- */
 
-static pccl_hwloc_type type_of(const char *name) {
+static pccl_hwloc_type object_type(const char *name) {
   static const struct {
     const char *name;
     pccl_hwloc_type type;
@@ -86,27 +86,28 @@ static pccl_hwloc_type type_of(const char *name) {
 /* "0302 [10de:1db8] [10de:131d] a1 00" and "0000:34:00.0". */
 static void read_pci(reader *r, const char **attributes, pccl_hwloc_obj *obj) {
   unsigned domain, bus, device, function, class_id, vendor, device_id;
-  const char *type = attribute(attributes, "pci_type"), *busid = attribute(attributes, "pci_busid");
+  const char *type = find_attribute(attributes, "pci_type"), *busid = find_attribute(attributes, "pci_busid");
   if (sscanf(busid, "%8x:%2x:%2x.%1x", &domain, &bus, &device, &function) != 4 ||
       sscanf(type, "%4x [%4x:%4x]", &class_id, &vendor, &device_id) != 3) {
-    refuse(r, "pci_busid=\"%.40s\" pci_type=\"%.40s\" are no bus id and type of a PCI device", busid, type);
+    refuse_document(r, "pci_busid=\"%.40s\" and pci_type=\"%.40s\" must be the bus id and the type of a PCI device",
+                    busid, type);
     return;
   }
   obj->bus = ((int64_t)domain << 20) + (int64_t)(bus << 8 | device << 3 | function);
   obj->class_id = (int)class_id;
   obj->vendor = (int)vendor;
   obj->device_id = (int)device_id;
-  obj->link = decimal(attribute(attributes, "pci_link_speed"));
+  obj->link = parse_decimal(find_attribute(attributes, "pci_link_speed"));
 }
 
-/* Types of the system's devices are numbers; from version 3 on bits. */
+/* The type of a system's device is a number; from version 3 of hwloc on it is a set of bits. */
 static bool is_rdma(const char *type) {
   enum { OPENFABRICS = 3, OPENFABRICS_BIT = 32 };
   int number = atoi(type);
   return number == OPENFABRICS || (number & OPENFABRICS_BIT) != 0;
 }
 
-/* hwloc's number of an object; keys of a map end before the last. */
+/* hwloc's number of an object. UINT64_MAX is no key of a map. */
 static uint64_t gp_key(const char *text) {
   uint64_t number = strtoull(text, NULL, 10);
   return number < UINT64_MAX ? number : 0;
@@ -122,19 +123,19 @@ static void link_object(reader *r, int32_t index) {
 }
 
 static void start_object(reader *r, const char **attributes) {
-  pccl_hwloc_obj obj = {.type = type_of(attribute(attributes, "type")),
+  pccl_hwloc_obj obj = {.type = object_type(find_attribute(attributes, "type")),
                         .parent = r->open,
                         .first_child = -1,
                         .last_child = -1,
                         .next = -1,
                         .number = -1,
                         .device = -1};
-  obj.host_bridge = obj.type == PCCL_HWLOC_BRIDGE && strncmp(attribute(attributes, "bridge_type"), "0-", 2) == 0;
-  obj.nvswitch = strcmp(attribute(attributes, "subtype"), "NVSwitch") == 0;
+  obj.host_bridge = obj.type == PCCL_HWLOC_BRIDGE && strncmp(find_attribute(attributes, "bridge_type"), "0-", 2) == 0;
+  obj.nvswitch = strcmp(find_attribute(attributes, "subtype"), "NVSwitch") == 0;
   if (obj.type == PCCL_HWLOC_PCI || (obj.type == PCCL_HWLOC_BRIDGE && !obj.host_bridge)) {
     read_pci(r, attributes, &obj);
   } else if (obj.type == PCCL_HWLOC_OSDEV) {
-    obj.rdma = is_rdma(attribute(attributes, "osdev_type"));
+    obj.rdma = is_rdma(find_attribute(attributes, "osdev_type"));
   } else if (obj.type == PCCL_HWLOC_PACKAGE) {
     obj.number = r->m.packages++;
   } else if (obj.type == PCCL_HWLOC_CORE) {
@@ -143,9 +144,9 @@ static void start_object(reader *r, const char **attributes) {
     obj.number = r->m.pus++;
   }
   if (r->m.objs.len >= MAX_OBJECTS) {
-    refuse(r, "more than %d objects", MAX_OBJECTS);
+    refuse_document(r, "the file has more than %d objects", MAX_OBJECTS);
   }
-  const char *gp = attribute(attributes, "gp_index");
+  const char *gp = find_attribute(attributes, "gp_index");
   int32_t index = (int32_t)r->m.objs.len;
   bool kept = gp[0] == '\0' || pccl_map_put(&r->by_gp, gp_key(gp), (uint64_t)index, NULL) != NULL;
   if (!kept || !pccl_vec_push(&r->m.objs, obj)) {
@@ -155,19 +156,19 @@ static void start_object(reader *r, const char **attributes) {
   link_object(r, index);
 }
 
-/* Names of products, by the driver or by the list of PCI ids; the driver's counts. */
+/* The name of a product comes from the driver or from the list of PCI ids; that of the driver wins. */
 static void start_info(reader *r, const char **attributes) {
-  bool driver = strcmp(attribute(attributes, "name"), "GPUModel") == 0;
-  if (r->open < 0 || (!driver && strcmp(attribute(attributes, "name"), "PCIDevice") != 0)) {
+  bool driver = strcmp(find_attribute(attributes, "name"), "GPUModel") == 0;
+  if (r->open < 0 || (!driver && strcmp(find_attribute(attributes, "name"), "PCIDevice") != 0)) {
     return;
   }
-  const char *model = pccl_hwloc_product(attribute(attributes, "value"));
+  const pccl_hwloc_product *product = pccl_hwloc_find_product(find_attribute(attributes, "value"));
   pccl_hwloc_obj *obj = &r->m.objs.data[r->open];
   if (obj->type == PCCL_HWLOC_OSDEV && obj->parent >= 0) {
     obj = &r->m.objs.data[obj->parent];
   }
-  if (model != NULL && (driver || obj->model == NULL)) {
-    obj->model = model;
+  if (product != NULL && (driver || obj->product == NULL)) {
+    obj->product = product;
   }
 }
 
@@ -175,16 +176,18 @@ static void start_info(reader *r, const char **attributes) {
 
 static void start_matrix(reader *r, const char **attributes) {
   static const char *const names[PCCL_HWLOC_LINKS] = {"NVLinkBandwidth", "XGMIBandwidth", "XGMIHops"};
-  const char *name = attribute(attributes, "name");
+  const char *name = find_attribute(attributes, "name");
   r->matrix = NULL;
   for (int i = 0; i < PCCL_HWLOC_LINKS; i++) {
     if (strcmp(name, names[i]) == 0) {
       r->matrix = &r->m.matrix[i];
     }
   }
-  r->nbobjs = atol(attribute(attributes, "nbobjs"));
+  r->nbobjs = atol(find_attribute(attributes, "nbobjs"));
   if (r->matrix != NULL && (r->nbobjs < 1 || r->nbobjs > MAX_MATRIX || r->matrix->objs.len > 0)) {
-    refuse(r, r->matrix->objs.len > 0 ? "a second matrix %s" : "nbobjs of %s must be within 1 .. %d", name, MAX_MATRIX);
+    refuse_document(r,
+                    r->matrix->objs.len > 0 ? "the file has a second matrix %s" : "nbobjs of %s must be within 1 .. %d",
+                    name, MAX_MATRIX);
   }
 }
 
@@ -220,7 +223,8 @@ static void end_text(reader *r) {
 static void end_matrix(reader *r) {
   size_t n = (size_t)r->nbobjs;
   if (r->matrix != NULL && (r->matrix->objs.len != n || r->matrix->values.len != n * n)) {
-    refuse(r, "a matrix of %zu objects has %zu indexes and %zu values", n, r->matrix->objs.len, r->matrix->values.len);
+    refuse_document(r, "a matrix of %zu objects has %zu indexes and %zu values", n, r->matrix->objs.len,
+                    r->matrix->values.len);
   }
   r->matrix = NULL;
 }
@@ -235,7 +239,7 @@ static void XMLCALL start_element(void *user, const XML_Char *name, const XML_Ch
     return;
   }
   if (r->depth == MAX_DEPTH) {
-    refuse(r, "elements are nested deeper than %d", MAX_DEPTH);
+    refuse_document(r, "elements are nested deeper than %d", MAX_DEPTH);
     return;
   }
   r->object_depth[r->depth++] = -2;
@@ -265,20 +269,20 @@ static void XMLCALL end_element(void *user, const XML_Char *name) {
   }
 }
 
-static void XMLCALL characters(void *user, const XML_Char *text, int length) {
+static void XMLCALL collect_characters(void *user, const XML_Char *text, int length) {
   reader *r = user;
   if (r->in_text != TEXT_NONE) {
     pccl_text_bytes(&r->text, text, (size_t)length);
   }
 }
 
-/* hwloc names its own document type; with nothing inside, it means nothing. */
+/* hwloc's files name a document type of their own, which is harmless while it defines nothing. */
 static void XMLCALL start_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                   int has_subset) {
   (void)name;
   (void)public;
   if (has_subset || system == NULL || strncmp(system, "hwloc", 5) != 0) {
-    refuse(user, "a document type other than hwloc's own has no place in a topology");
+    refuse_document(user, "the document type must be hwloc's own");
   }
 }
 
@@ -289,10 +293,10 @@ static polyccl_result parse_xml(reader *r, const char *text, size_t length) {
   }
   XML_SetUserData(r->parser, r);
   XML_SetElementHandler(r->parser, start_element, end_element);
-  XML_SetCharacterDataHandler(r->parser, characters);
+  XML_SetCharacterDataHandler(r->parser, collect_characters);
   XML_SetStartDoctypeDeclHandler(r->parser, start_doctype);
   if (XML_Parse(r->parser, text, (int)length, XML_TRUE) == XML_STATUS_ERROR && r->result == POLYCCL_SUCCESS) {
-    refuse(r, "not well-formed XML: %s", XML_ErrorString(XML_GetErrorCode(r->parser)));
+    refuse_document(r, "the XML is not well-formed: %s", XML_ErrorString(XML_GetErrorCode(r->parser)));
   }
   XML_ParserFree(r->parser);
   return r->result;
@@ -323,9 +327,9 @@ static polyccl_result build_machine(reader *r, polyccl_topology **topology) {
 polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size_t length,
                                         polyccl_topology **topology) {
   reader r = {.file = name, .m = {.nvswitch = -1}, .open = -1};
-  polyccl_result result = length <= INT_MAX
-                              ? parse_xml(&r, text, length)
-                              : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: %zu bytes are too many", name, length);
+  polyccl_result result =
+      length <= INT_MAX ? parse_xml(&r, text, length)
+                        : pccl_fail(POLYCCL_ERROR_LIMIT, "%s: the file has %zu bytes, too many to read", name, length);
   if (result == POLYCCL_SUCCESS) {
     result = build_machine(&r, topology);
   }

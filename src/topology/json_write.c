@@ -1,4 +1,4 @@
-/* A topology as JSON, an item a line; json_read.c reads it back equal. */
+/* Writes a topology as JSON, one item on a line. json_read.c reads back an equal topology. */
 #include <stdlib.h>
 
 #include "base/escape.h"
@@ -43,8 +43,8 @@ static void add_protocol(pccl_text *out, const char *name, const polyccl_protoco
 
 static void add_tiles(pccl_text *out, const polyccl_device_model *m) {
   if (m->pipeline > 0) {
-    pccl_text_add(out, ",\n     \"tiles\": {\"pipeline\": %d, \"least\": %llu, \"most\": %llu}", (int)m->pipeline,
-                  (unsigned long long)m->least_tile, (unsigned long long)m->most_tile);
+    pccl_text_add(out, ",\n     \"tiles\": {\"pipeline\": %d, \"min\": %llu, \"max\": %llu}", (int)m->pipeline,
+                  (unsigned long long)m->min_tile, (unsigned long long)m->max_tile);
   }
 }
 

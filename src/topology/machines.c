@@ -1,4 +1,5 @@
-/* The machines that ship. Figures are the makers' data sheets, per direction; docs/topology.md quotes them. */
+/* The machines that ship. The figures are those of the makers' data sheets, per direction; docs/topology.md names them.
+ */
 #include "topology/machines.h"
 
 #define PCIE3 15.75
@@ -13,7 +14,7 @@ const pccl_shape pccl_shapes[] = {
      .link_type = "NVLink",
      .fabric = PCCL_FABRIC_CUBE_MESH,
      .count = 1,
-     .most_devices = 8,
+     .max_devices = 8,
      .devices = 8,
      .nics = 4,
      .switches = 4,
@@ -29,7 +30,7 @@ const pccl_shape pccl_shapes[] = {
      .link_type = "NVLink",
      .fabric = PCCL_FABRIC_CUBE_MESH,
      .count = 1,
-     .most_devices = 8,
+     .max_devices = 8,
      .devices = 8,
      .nics = 1,
      .switches = 4,
@@ -201,7 +202,7 @@ const pccl_shape pccl_shapes[] = {
      .link_type = "NVLink",
      .fabric = PCCL_FABRIC_CUBE_MESH,
      .count = 2,
-     .most_devices = 8,
+     .max_devices = 8,
      .devices = 8,
      .nics = 4,
      .switches = 4,
@@ -226,7 +227,7 @@ const pccl_shape pccl_shapes[] = {
      .link_type = "link",
      .fabric = PCCL_FABRIC_FULL,
      .count = 1,
-     .most_devices = 2048,
+     .max_devices = 2048,
      .devices = 8,
      .link = 25,
      .link_latency = 0.4,

@@ -8,13 +8,13 @@
 
 enum { KIB = 1024 };
 
-/* Slots and depths: NCCL's and MSCCL's buffers, of which the protocol's flags take their part. */
+/* Slots and depths are those of the buffers of NCCL and MSCCL, without the part that the flags of the protocol take. */
 #define SIMPLE_SLOTS .slot_bytes = 512 * KIB, .fifo_depth = 2
 #define LL_SLOTS .slot_bytes = 32 * KIB, .fifo_depth = 8
 #define LL128_SLOTS .slot_bytes = 576000, .fifo_depth = 8
 
-/* The costs that differ little between devices: of NCCL's latency of a hop (LL, LL128, Simple: 0.6, 1.9, 3.4 us on
- * NVLink; 2.7, 4.0, 14 on a network) what the links do not account for. */
+/* These costs differ little between devices. They are the part of NCCL's latency of a hop (LL, LL128, Simple: 0.6, 1.9,
+ * 3.4 us on NVLink; 2.7, 4.0, 14 us on a network) that is not the latency of links. */
 #define SIMPLE(gbps)                                                                                     \
   {                                                                                                      \
     .copy_bandwidth = (gbps), .efficiency = 1, .step_cost = 0.5, .latency = 2.5, .network_latency = 8.5, \
@@ -137,8 +137,8 @@ const pccl_known_model pccl_known_models[] = {
       .max_channels = 1024,
       .concurrent_blocks = 1,
       .pipeline = PCCL_TILE_PIPELINE,
-      .least_tile = PCCL_TILE_MIN,
-      .most_tile = PCCL_TILE_MAX,
+      .min_tile = PCCL_TILE_MIN,
+      .max_tile = PCCL_TILE_MAX,
       .by_reference = true},
      "round figures of a core; `polyccl calibrate` measures this machine's"},
     {{.name = NULL}, NULL},
@@ -153,10 +153,10 @@ const polyccl_device_model *pccl_known_model_find(const char *name) {
   return NULL;
 }
 
-static polyccl_result check_number(const char *model, const char *field, double value, double least, double most) {
-  if (!(value >= least && value <= most)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %s %g is not within %g .. %g", model, field, value, least,
-                     most);
+static polyccl_result check_number(const char *model, const char *field, double value, double min, double max) {
+  if (!(value >= min && value <= max)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %s is %g, not within %g .. %g", model, field, value, min,
+                     max);
   }
   return POLYCCL_SUCCESS;
 }
@@ -164,7 +164,7 @@ static polyccl_result check_number(const char *model, const char *field, double 
 static polyccl_result check_protocol(const char *model, const char *protocol, const polyccl_protocol_model *p) {
   const struct {
     const char *field;
-    double value, least, most;
+    double value, min, max;
   } checks[] = {
       {"copy_bandwidth", p->copy_bandwidth, PCCL_MIN_BANDWIDTH, PCCL_MAX_BANDWIDTH},
       {"efficiency", p->efficiency, 0.01, 1},
@@ -178,15 +178,15 @@ static polyccl_result check_protocol(const char *model, const char *protocol, co
   for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
     char field[64];
     snprintf(field, sizeof field, "%s.%s", protocol, checks[i].field);
-    PCCL_TRY(check_number(model, field, checks[i].value, checks[i].least, checks[i].most));
+    PCCL_TRY(check_number(model, field, checks[i].value, checks[i].min, checks[i].max));
   }
   return POLYCCL_SUCCESS;
 }
 
 static polyccl_result check_rates(const polyccl_device_model *model) {
   if (model->rates < 0 || model->rates > POLYCCL_MAX_RATES) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": %d rates, at most %d", model->name, (int)model->rates,
-                     POLYCCL_MAX_RATES);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "model \"%s\": it has %d rates, more than %d", model->name,
+                     (int)model->rates, POLYCCL_MAX_RATES);
   }
   for (int32_t i = 0; i < model->rates; i++) {
     const polyccl_rates *r = &model->rate[i];
@@ -209,7 +209,7 @@ static polyccl_result check_rates(const polyccl_device_model *model) {
   return POLYCCL_SUCCESS;
 }
 
-static double between(double low, double high, double share) { return low * pow(high / low, share); }
+static double interpolate(double low, double high, double share) { return low * pow(high / low, share); }
 
 polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, uint64_t bytes) {
   polyccl_device_model at = *model;
@@ -225,11 +225,11 @@ polyccl_device_model polyccl_device_model_at(const polyccl_device_model *model, 
   double share =
       low != high ? log2((double)bytes / (double)low->bytes) / log2((double)high->bytes / (double)low->bytes) : 0;
   for (int p = 0; p < POLYCCL_PROTOCOL_COUNT; p++) {
-    at.protocol[p].copy_bandwidth = between(low->copy[p], high->copy[p], share);
+    at.protocol[p].copy_bandwidth = interpolate(low->copy[p], high->copy[p], share);
   }
-  at.reduce_bandwidth = between(low->reduce, high->reduce, share);
-  at.forward_bandwidth = between(low->forward, high->forward, share);
-  at.local_bandwidth = between(low->local, high->local, share);
+  at.reduce_bandwidth = interpolate(low->reduce, high->reduce, share);
+  at.forward_bandwidth = interpolate(low->forward, high->forward, share);
+  at.local_bandwidth = interpolate(low->local, high->local, share);
   return at;
 }
 
@@ -247,8 +247,8 @@ polyccl_result pccl_model_check(const polyccl_device_model *model) {
   PCCL_TRY(check_number(name, "max_thread_blocks", model->max_thread_blocks, 1, 1 << 20));
   PCCL_TRY(check_number(name, "tiles.pipeline", model->pipeline, 0, 1 << 20));
   if (model->pipeline > 0) {
-    PCCL_TRY(check_number(name, "tiles.least", (double)model->least_tile, 1, 1099511627776.0));
-    PCCL_TRY(check_number(name, "tiles.most", (double)model->most_tile, (double)model->least_tile, 1099511627776.0));
+    PCCL_TRY(check_number(name, "tiles.min", (double)model->min_tile, 1, 1099511627776.0));
+    PCCL_TRY(check_number(name, "tiles.max", (double)model->max_tile, (double)model->min_tile, 1099511627776.0));
   }
   PCCL_TRY(check_rates(model));
   PCCL_TRY(check_number(name, "max_channels", model->max_channels, 1, 1 << 20));

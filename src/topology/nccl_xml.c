@@ -7,9 +7,7 @@
 
 #include "base/error.h"
 
-static const double DEFAULT_NET = 10000; /* Mb/s: what NCCL takes for a NIC that does not say */
-
-static pccl_nccl_element *at(pccl_nccl *n, int32_t element) { return &n->elements.data[element]; }
+static const double DEFAULT_NET = 10000; /* Mb/s; NCCL takes it for a NIC without a speed */
 
 bool pccl_nccl_built(pccl_nccl *n) {
   n->result = n->result == POLYCCL_SUCCESS ? n->builder.result : n->result;
@@ -25,7 +23,7 @@ int32_t pccl_nccl_cpu_of(const pccl_nccl *n, int32_t element) {
 
 /* ---- hosts and machines ---- */
 
-/* Host hashes compare as numbers where they are numbers. */
+/* Two host hashes that are numbers are compared as numbers. */
 static void normal_hash(const char *text, char *hash, size_t size) {
   char *end = NULL;
   unsigned long long value = strtoull(text, &end, 16);
@@ -47,7 +45,7 @@ static int32_t host_of(pccl_nccl *n, int32_t cpu) {
     }
   }
   if (n->hosts.len >= MAX_HOSTS) {
-    pccl_nccl_wrong(n, cpu, "more than %d hosts", MAX_HOSTS);
+    pccl_nccl_refuse(n, cpu, "the file has more than %d hosts", MAX_HOSTS);
     return -1;
   }
   if (!pccl_vec_push(&n->hosts, host)) {
@@ -57,20 +55,20 @@ static int32_t host_of(pccl_nccl *n, int32_t cpu) {
   return (int32_t)n->hosts.len - 1;
 }
 
-/* The host of each element, and what there is on each host. */
+/* Finds the host of each element, and what is known of each host. */
 static void find_hosts(pccl_nccl *n) {
   enum { MAX_CPUS = 65536 };
   size_t cpus = 0;
   for (int32_t i = 0; i < (int32_t)n->elements.len && n->result == POLYCCL_SUCCESS; i++) {
-    pccl_nccl_element *e = at(n, i);
-    e->host = e->kind == PCCL_NCCL_CPU ? host_of(n, i) : e->parent >= 0 ? at(n, e->parent)->host : -1;
+    pccl_nccl_element *e = pccl_nccl_at(n, i);
+    e->host = e->kind == PCCL_NCCL_CPU ? host_of(n, i) : e->parent >= 0 ? pccl_nccl_at(n, e->parent)->host : -1;
     if (e->host < 0) {
       continue;
     }
     pccl_nccl_host *host = &n->hosts.data[e->host];
     if (e->kind == PCCL_NCCL_CPU) {
       if (++cpus > MAX_CPUS) {
-        pccl_nccl_wrong(n, i, "more than %d cpu elements", MAX_CPUS);
+        pccl_nccl_refuse(n, i, "the file has more than %d cpu elements", MAX_CPUS);
       }
       host->arm = host->arm || pccl_nccl_starts(n, i, "arch", "arm") || pccl_nccl_starts(n, i, "arch", "aarch64");
     }
@@ -105,40 +103,42 @@ static void make_machines(pccl_nccl *n) {
   }
   if (shared >= 0) {
     pccl_nccl_assume(n, -1,
-                     "the NVLinks of %zu hosts lead to switches that no host sees: one NVLink domain, machine m%d",
+                     "the NVLinks of %zu hosts lead to switches that no host sees, so these hosts are one NVLink "
+                     "domain, machine m%d",
                      sharing, (int)shared);
   }
 }
 
 static void build_cpu(pccl_nccl *n, int32_t cpu) {
-  pccl_nccl_host *host = &n->hosts.data[at(n, cpu)->host];
+  pccl_nccl_host *host = &n->hosts.data[pccl_nccl_at(n, cpu)->host];
   if (host->cpus >= PCCL_NCCL_MAX_SOCKETS) {
-    pccl_nccl_wrong(n, cpu, "more than %d cpu elements of one host", PCCL_NCCL_MAX_SOCKETS);
+    pccl_nccl_refuse(n, cpu, "one host has more than %d cpu elements", PCCL_NCCL_MAX_SOCKETS);
     return;
   }
-  at(n, cpu)->node =
+  pccl_nccl_at(n, cpu)->node =
       pccl_add_node(&n->builder, POLYCCL_NODE_HOST, host->machine, -1, -1, "%s.cpu%d", host->name, (int)host->cpus++);
 }
 
 /* ---- PCIe ---- */
 
 int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element) {
-  while (element >= 0 && at(n, element)->kind != PCCL_NCCL_PCI && at(n, element)->kind != PCCL_NCCL_CPU) {
-    element = at(n, element)->parent;
+  while (element >= 0 && pccl_nccl_at(n, element)->kind != PCCL_NCCL_PCI &&
+         pccl_nccl_at(n, element)->kind != PCCL_NCCL_CPU) {
+    element = pccl_nccl_at(n, element)->parent;
   }
-  if (element < 0 || at(n, element)->kind == PCCL_NCCL_CPU || at(n, element)->node >= 0) {
-    return element < 0 ? -1 : at(n, element)->node;
+  if (element < 0 || pccl_nccl_at(n, element)->kind == PCCL_NCCL_CPU || pccl_nccl_at(n, element)->node >= 0) {
+    return element < 0 ? -1 : pccl_nccl_at(n, element)->node;
   }
-  int32_t up = pccl_nccl_hang_on(n, at(n, element)->parent);
+  int32_t up = pccl_nccl_hang_on(n, pccl_nccl_at(n, element)->parent);
   if (up < 0) {
     return -1;
   }
-  const pccl_nccl_host *host = &n->hosts.data[at(n, element)->host];
+  const pccl_nccl_host *host = &n->hosts.data[pccl_nccl_at(n, element)->host];
   const char *busid = pccl_nccl_value(n, element, "busid");
   int32_t node = pccl_add_node(&n->builder, POLYCCL_NODE_SWITCH, host->machine, -1, -1, "%s.pci%zu.%.60s", host->name,
                                n->builder.topology->nodes, busid != NULL ? busid : "");
   pccl_add_pair(&n->builder, node, up, "PCIe", pccl_nccl_pcie(n, element), PCCL_PCIE_LATENCY);
-  at(n, element)->node = node;
+  pccl_nccl_at(n, element)->node = node;
   return node;
 }
 
@@ -153,7 +153,7 @@ static double net_bandwidth(pccl_nccl *n, int32_t net) {
   if (n->hints != NULL && n->hints->nic != NULL) {
     return pccl_nccl_device_nic_rate(n, net, 0);
   }
-  pccl_nccl_assume(n, net, "speed=\"%.40s\" of a net element: 10 Gb/s are taken, as NCCL does",
+  pccl_nccl_assume(n, net, "a net element has speed=\"%.40s\"; 10 Gb/s are taken, as NCCL does",
                    text != NULL ? text : "");
   return DEFAULT_NET / 8000;
 }
@@ -170,7 +170,8 @@ static bool same_value(const pccl_nccl *n, int32_t a, int32_t b, const char *nam
   return one != NULL && other != NULL && strcmp(one, other) == 0;
 }
 
-/* A NIC that the file shows under each of a host's cpus is one. `*same` -1: it is new and `index` will be its place. */
+/* A NIC that the file lists under several cpus of a host is one NIC. `*same` is its index; -1: it is new, and `index`
+ * becomes its index. */
 static bool find_nic(pccl_nccl *n, int32_t net, size_t index, int32_t *same) {
   const char *name = pccl_nccl_value(n, net, "name"), *dev = pccl_nccl_value(n, net, "dev");
   *same = -1;
@@ -178,15 +179,15 @@ static bool find_nic(pccl_nccl *n, int32_t net, size_t index, int32_t *same) {
     return true;
   }
   bool is_new;
-  uint64_t key = hash_text(hash_text((uint64_t)at(n, net)->host, name), dev) >> 1;
+  uint64_t key = hash_text(hash_text((uint64_t)pccl_nccl_at(n, net)->host, name), dev) >> 1;
   uint64_t *found = pccl_map_put(&n->nic_names, key, index, &is_new);
   if (found == NULL) {
     n->result = pccl_no_memory("NICs");
     return false;
   }
   const pccl_nccl_nic *nic = is_new ? NULL : &n->nics.data[*found];
-  if (nic != NULL && at(n, nic->element)->host == at(n, net)->host && same_value(n, nic->element, net, "name") &&
-      same_value(n, nic->element, net, "dev")) {
+  if (nic != NULL && pccl_nccl_at(n, nic->element)->host == pccl_nccl_at(n, net)->host &&
+      same_value(n, nic->element, net, "name") && same_value(n, nic->element, net, "dev")) {
     *same = (int32_t)*found;
   }
   return true;
@@ -194,7 +195,7 @@ static bool find_nic(pccl_nccl *n, int32_t net, size_t index, int32_t *same) {
 
 static void add_nic(pccl_nccl *n, int32_t element, int32_t up, double bandwidth, const char *name) {
   int32_t same = -1;
-  if (at(n, element)->kind == PCCL_NCCL_NET && !find_nic(n, element, n->nics.len, &same)) {
+  if (pccl_nccl_at(n, element)->kind == PCCL_NCCL_NET && !find_nic(n, element, n->nics.len, &same)) {
     return;
   }
   if (same >= 0) {
@@ -204,7 +205,7 @@ static void add_nic(pccl_nccl *n, int32_t element, int32_t up, double bandwidth,
     }
     return;
   }
-  const pccl_nccl_host *host = &n->hosts.data[at(n, element)->host];
+  const pccl_nccl_host *host = &n->hosts.data[pccl_nccl_at(n, element)->host];
   pccl_nccl_nic nic = {.element = element, .bandwidth = bandwidth};
   nic.node = pccl_add_node(&n->builder, POLYCCL_NODE_NIC, host->machine, -1, -1, "%s.nic%zu.%.60s", host->name,
                            n->nics.len, name);
@@ -218,20 +219,22 @@ static void build_net(pccl_nccl *n, int32_t net) {
   const char *name = pccl_nccl_value(n, net, "name");
   double off;
   if (pccl_nccl_number(n, net, "net", 0, 0, &off)) {
-    return; /* not for messages: NCCL lists it for other uses */
+    return; /* NCCL lists it for other uses than messages */
   }
-  if (at(n, net)->host < 0) {
-    pccl_nccl_wrong(n, net, "a net that is in no cpu element");
+  if (pccl_nccl_at(n, net)->host < 0) {
+    pccl_nccl_refuse(n, net, "a net element must be inside a cpu element");
     return;
   }
   double bandwidth = net_bandwidth(n, net);
-  int32_t parent = at(n, net)->parent, device = at(n, parent)->kind == PCCL_NCCL_NIC ? at(n, parent)->parent : parent;
+  int32_t parent = pccl_nccl_at(n, net)->parent,
+          device = pccl_nccl_at(n, parent)->kind == PCCL_NCCL_NIC ? pccl_nccl_at(n, parent)->parent : parent;
   int32_t hangs = device;
-  if (at(n, device)->kind == PCCL_NCCL_PCI) {
+  if (pccl_nccl_at(n, device)->kind == PCCL_NCCL_PCI) {
     double pcie = pccl_nccl_pcie(n, device);
     bandwidth = pcie < bandwidth ? pcie : bandwidth;
-    if (!at(n, device)->bridge && at(n, parent)->nets < 2) { /* the ports of one card share its PCIe link */
-      hangs = at(n, device)->parent;
+    if (!pccl_nccl_at(n, device)->bridge &&
+        pccl_nccl_at(n, parent)->nets < 2) { /* the ports of one card share its PCIe link */
+      hangs = pccl_nccl_at(n, device)->parent;
     }
   }
   int32_t up = pccl_nccl_hang_on(n, hangs);
@@ -244,7 +247,7 @@ static void build_implied(pccl_nccl *n, int32_t pci, bool gpus, bool nics) {
   bool display = pccl_nccl_starts(n, pci, "class", "0x0302") || pccl_nccl_starts(n, pci, "class", "0x12") ||
                  (pccl_nccl_starts(n, pci, "class", "0x0380") && pccl_nccl_starts(n, pci, "vendor", "0x1002"));
   bool network = pccl_nccl_starts(n, pci, "class", "0x0207") || pccl_nccl_starts(n, pci, "class", "0x0200");
-  if (at(n, pci)->host < 0 || at(n, pci)->bridge) {
+  if (pccl_nccl_at(n, pci)->host < 0 || pccl_nccl_at(n, pci)->bridge) {
     return;
   }
   if (display && gpus) {
@@ -252,7 +255,8 @@ static void build_implied(pccl_nccl *n, int32_t pci, bool gpus, bool nics) {
   } else if (network && nics) {
     double pcie = pccl_nccl_pcie(n, pci), rate = pccl_nccl_device_nic_rate(n, pci, pcie);
     const char *busid = pccl_nccl_value(n, pci, "busid");
-    add_nic(n, pci, pccl_nccl_hang_on(n, at(n, pci)->parent), rate < pcie ? rate : pcie, busid != NULL ? busid : "net");
+    add_nic(n, pci, pccl_nccl_hang_on(n, pccl_nccl_at(n, pci)->parent), rate < pcie ? rate : pcie,
+            busid != NULL ? busid : "net");
   }
 }
 
@@ -270,7 +274,7 @@ static bool has_kind(const pccl_nccl *n, pccl_nccl_kind kind) {
 static void build_elements(pccl_nccl *n) {
   bool no_gpus = !has_kind(n, PCCL_NCCL_GPU), no_nets = !has_kind(n, PCCL_NCCL_NET);
   for (int32_t i = 0; i < (int32_t)n->elements.len && pccl_nccl_built(n); i++) {
-    switch (at(n, i)->kind) {
+    switch (pccl_nccl_at(n, i)->kind) {
       case PCCL_NCCL_CPU: build_cpu(n, i); break;
       case PCCL_NCCL_PCI: build_implied(n, i, no_gpus, no_nets); break;
       case PCCL_NCCL_GPU: pccl_nccl_build_gpu(n, i); break;
@@ -286,7 +290,7 @@ static int by_rank(const void *a, const void *b) {
   return order != 0 ? (order > 0) - (order < 0) : (x->node > y->node) - (x->node < y->node);
 }
 
-/* Where any GPU has a rank, one without takes no part. */
+/* Where any GPU has a rank, a GPU without one takes no part. */
 static void number_ranks(pccl_nccl *n) {
   bool any = false;
   for (size_t i = 0; i < n->gpus.len; i++) {
@@ -297,14 +301,14 @@ static void number_ranks(pccl_nccl *n) {
   for (size_t i = 0; i < n->gpus.len; i++) {
     const pccl_nccl_gpu *gpu = &n->gpus.data[i];
     if (any && gpu->rank < 0) {
-      pccl_nccl_assume(n, gpu->element, "a gpu element without a rank where others have one: no rank is on it");
+      pccl_nccl_assume(n, gpu->element, "a gpu element has no rank while others have one, so no rank is on it");
       continue;
     }
     n->builder.topology->node[gpu->node].rank = next++;
   }
 }
 
-static polyccl_result build(pccl_nccl *n) {
+static polyccl_result build_topology(pccl_nccl *n) {
   find_hosts(n);
   if (n->result == POLYCCL_SUCCESS) {
     make_machines(n);
@@ -312,7 +316,8 @@ static polyccl_result build(pccl_nccl *n) {
   build_elements(n);
   PCCL_TRY(n->result);
   if (n->gpus.len == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no gpu element, nor a pci element of class 0x0302", n->file);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file has neither a gpu element nor a pci element of class 0x0302",
+                     n->file);
   }
   PCCL_TRY(pccl_nccl_join(n));
   number_ranks(n);
@@ -320,7 +325,7 @@ static polyccl_result build(pccl_nccl *n) {
   return pccl_nccl_tell_assumptions(n);
 }
 
-static void release(pccl_nccl *n) {
+static void free_elements(pccl_nccl *n) {
   for (size_t i = 0; i < n->assumptions.len; i++) {
     free(n->assumptions.data[i].text);
   }
@@ -334,12 +339,8 @@ static void release(pccl_nccl *n) {
   pccl_map_free(&n->nic_names);
 }
 
-polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  return pccl_topology_read_xml_hinted(name, text, length, NULL, topology);
-}
-
-polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
-                                             const polyccl_topology_hints *hints, polyccl_topology **topology) {
+polyccl_result pccl_topology_read_nccl(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_nccl n = {.file = name, .hints = hints};
   polyccl_result hinted = pccl_nccl_check_hints(hints);
   if (hinted != POLYCCL_SUCCESS) {
@@ -351,7 +352,7 @@ polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text,
                          "NCCL's topology XML, NCCL's figures for the links; shipped device models and latencies"));
   polyccl_result result = pccl_nccl_parse(&n, text, length);
   if (result == POLYCCL_SUCCESS) {
-    result = build(&n);
+    result = build_topology(&n);
   }
   if (result == POLYCCL_SUCCESS) {
     result = pccl_builder_finish(&n.builder, topology);
@@ -359,6 +360,6 @@ polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text,
   } else {
     pccl_builder_abandon(&n.builder);
   }
-  release(&n);
+  free_elements(&n);
   return result;
 }

@@ -4,9 +4,8 @@
 #include "base/error.h"
 #include "topology/nccl_xml.h"
 
-static const double LOCAL_BANDWIDTH = 5000; /* from a rank to the GPU that it shares: NCCL's figure, no bottleneck */
-
-static pccl_nccl_element *at(pccl_nccl *n, int32_t element) { return &n->elements.data[element]; }
+static const double LOCAL_BANDWIDTH =
+    5000; /* GB/s from a rank to the GPU that it shares; NCCL's figure, which never limits */
 
 /* "m0.gpu3", with the bus id where another GPU of the host has that number. */
 static void name_gpu(const pccl_nccl *n, const pccl_nccl_gpu *gpu, char *name, size_t size) {
@@ -25,25 +24,26 @@ static void name_gpu(const pccl_nccl *n, const pccl_nccl_gpu *gpu, char *name, s
   }
 }
 
-static void link_up(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
-  bool bridge = at(n, gpu->pci)->bridge;
-  int32_t up = pccl_nccl_hang_on(n, bridge ? gpu->pci : at(n, gpu->pci)->parent), cpu = pccl_nccl_cpu_of(n, gpu->pci);
+static void link_gpu_to_host(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
+  bool bridge = pccl_nccl_at(n, gpu->pci)->bridge;
+  int32_t up = pccl_nccl_hang_on(n, bridge ? gpu->pci : pccl_nccl_at(n, gpu->pci)->parent),
+          cpu = pccl_nccl_cpu_of(n, gpu->pci);
   double pcie = pccl_nccl_pcie(n, gpu->pci);
   const char *type = NULL;
   double direct = gpu->implied ? 0 : pccl_nccl_to_cpu(n, gpu, &type);
-  if (up != at(n, cpu)->node) {
+  if (up != pccl_nccl_at(n, cpu)->node) {
     pccl_add_pair(&n->builder, gpu->port, up, "PCIe", pcie, PCCL_PCIE_DEVICE_LATENCY);
     if (direct > 0) {
-      pccl_add_pair(&n->builder, gpu->port, at(n, cpu)->node, type, direct, PCCL_PCIE_DEVICE_LATENCY);
+      pccl_add_pair(&n->builder, gpu->port, pccl_nccl_at(n, cpu)->node, type, direct, PCCL_PCIE_DEVICE_LATENCY);
     }
-  } else if (direct > pcie) { /* two ways between the same two nodes: the wider one */
+  } else if (direct > pcie) { /* only one link can join two nodes: the wider one */
     pccl_add_pair(&n->builder, gpu->port, up, type, direct, PCCL_PCIE_DEVICE_LATENCY);
   } else {
     pccl_add_pair(&n->builder, gpu->port, up, "PCIe", pcie, PCCL_PCIE_DEVICE_LATENCY);
   }
 }
 
-/* Several ranks of one GPU are devices of their own behind a switch that has the GPU's links. */
+/* Each rank of a shared GPU is a device of its own, behind a switch that has the links of the GPU. */
 static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, size_t before, int32_t shared_port) {
   char name[PCCL_MAX_NAME];
   name_gpu(n, gpu, name, sizeof name);
@@ -53,13 +53,13 @@ static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, size
   }
   if (sharing == 1) {
     gpu->node = gpu->port = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s", name);
-    link_up(n, gpu);
+    link_gpu_to_host(n, gpu);
     return;
   }
   gpu->port = shared_port;
   if (shared_port < 0) {
     gpu->port = pccl_add_node(&n->builder, POLYCCL_NODE_SWITCH, machine, -1, -1, "%s", name);
-    link_up(n, gpu);
+    link_gpu_to_host(n, gpu);
   }
   gpu->node = pccl_add_node(&n->builder, POLYCCL_NODE_DEVICE, machine, model, -1, "%s.share%zu", name, before);
   pccl_add_pair(&n->builder, gpu->node, gpu->port, "local", LOCAL_BANDWIDTH, 0);
@@ -70,17 +70,17 @@ static long part_of(const pccl_nccl *n, int32_t gpu) {
   return pccl_nccl_number(n, gpu, "mlopart", 0, 1e6, &part) ? (long)part : -1;
 }
 
-/* What else is in the pci element: how many gpu elements are of the same partition, how many partitions there are. */
+/* Counts the partitions in the pci element; returns how many gpu elements are of the same partition. */
 static size_t count_siblings(pccl_nccl *n, pccl_nccl_gpu *gpu) {
   size_t count = 0, sharing = 0;
   long parts[PCCL_NCCL_MAX_GPUS_OF_PCI];
   gpu->parts = 0;
-  for (int32_t c = at(n, gpu->pci)->first_child; c >= 0; c = at(n, c)->next) {
-    if (at(n, c)->kind != PCCL_NCCL_GPU) {
+  for (int32_t c = pccl_nccl_at(n, gpu->pci)->first_child; c >= 0; c = pccl_nccl_at(n, c)->next) {
+    if (pccl_nccl_at(n, c)->kind != PCCL_NCCL_GPU) {
       continue;
     }
     if (count++ >= PCCL_NCCL_MAX_GPUS_OF_PCI) {
-      pccl_nccl_wrong(n, c, "more than %d gpu elements in one pci element", PCCL_NCCL_MAX_GPUS_OF_PCI);
+      pccl_nccl_refuse(n, c, "one pci element has more than %d gpu elements", PCCL_NCCL_MAX_GPUS_OF_PCI);
       return 1;
     }
     long part = part_of(n, c);
@@ -112,7 +112,7 @@ static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
   const char *busid = pccl_nccl_value(n, gpu.pci, "busid");
   gpu.has_busid = pccl_nccl_busid(busid, &gpu.busid);
   if (n->gpus.len >= PCCL_NCCL_MAX_GPUS) {
-    pccl_nccl_wrong(n, gpu.element, "more than %d GPUs", PCCL_NCCL_MAX_GPUS);
+    pccl_nccl_refuse(n, gpu.element, "the file has more than %d GPUs", PCCL_NCCL_MAX_GPUS);
   }
   if (n->result != POLYCCL_SUCCESS) {
     return;
@@ -124,15 +124,16 @@ static void push_gpu(pccl_nccl *n, pccl_nccl_gpu gpu) {
 }
 
 void pccl_nccl_build_gpu(pccl_nccl *n, int32_t element) {
-  pccl_nccl_gpu gpu = {.element = element, .host = at(n, element)->host, .pci = at(n, element)->parent, .parts = 1};
+  pccl_nccl_gpu gpu = {
+      .element = element, .host = pccl_nccl_at(n, element)->host, .pci = pccl_nccl_at(n, element)->parent, .parts = 1};
   double number;
   if (gpu.host < 0) {
-    pccl_nccl_wrong(n, element, "a gpu that is in no cpu element");
+    pccl_nccl_refuse(n, element, "a gpu element must be inside a cpu element");
     return;
   }
   if (!pccl_nccl_number(n, element, "dev", 0, 1e6, &number)) {
     const char *dev = pccl_nccl_value(n, element, "dev");
-    pccl_nccl_assume(n, element, "dev=\"%.20s\" of a gpu element: its place in the file is taken",
+    pccl_nccl_assume(n, element, "a gpu element has dev=\"%.20s\"; its place in the file is taken",
                      dev != NULL ? dev : "");
     number = (double)n->gpus.len;
   }
@@ -144,7 +145,7 @@ void pccl_nccl_build_gpu(pccl_nccl *n, int32_t element) {
 
 void pccl_nccl_build_implied_gpu(pccl_nccl *n, int32_t pci) {
   push_gpu(n, (pccl_nccl_gpu){.element = pci,
-                              .host = at(n, pci)->host,
+                              .host = pccl_nccl_at(n, pci)->host,
                               .pci = pci,
                               .parts = 1,
                               .part = -1,

@@ -1,4 +1,4 @@
-/* NCCL's XML as a list of elements. */
+/* Parses NCCL's XML into a list of elements. */
 #include <expat.h>
 #include <string.h>
 
@@ -17,12 +17,12 @@ typedef struct parser {
 
 static void stop_parsing(parser *p) { XML_StopParser(p->xml, XML_FALSE); }
 
-static void refuse(parser *p, polyccl_result result) {
+static void refuse_element(parser *p, polyccl_result result) {
   p->n->result = pccl_prefix(result, "%s:%lu: ", p->n->file, XML_GetCurrentLineNumber(p->xml));
   stop_parsing(p);
 }
 
-/* Values go into names and messages: what is not printable ASCII becomes "?". */
+/* Values are put into names and messages, so a byte that is not printable ASCII becomes "?". */
 static bool keep_text(pccl_nccl *n, const char *text, size_t *at) {
   size_t length = strnlen(text, MAX_VALUE);
   if (!pccl_vec_reserve(&n->text, length + 1)) {
@@ -50,8 +50,8 @@ static bool keep_attributes(pccl_nccl *n, pccl_nccl_element *e, const char **att
   return true;
 }
 
-/* -1: an element that is passed over with all that is in it. */
-static int kind_of(const char *name) {
+/* -1: the element is skipped with all that is in it. */
+static int element_kind(const char *name) {
   static const struct {
     const char *name;
     pccl_nccl_kind kind;
@@ -66,16 +66,17 @@ static int kind_of(const char *name) {
   return -1;
 }
 
-/* NULL: the element may stand where it stands. */
+/* What is wrong with the place of an element; NULL: nothing. */
 static const char *misplaced(const pccl_nccl *n, pccl_nccl_kind kind, int32_t parent) {
   bool in_gpu = parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_GPU;
   switch (kind) {
     case PCCL_NCCL_GPU:
-      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI ? NULL
-                                                                           : "a gpu that is not in a pci element";
-    case PCCL_NCCL_NVLINK: return in_gpu ? NULL : "an nvlink that is not in a gpu element";
-    case PCCL_NCCL_XGMI: return in_gpu ? NULL : "an xgmi link that is not in a gpu element";
-    case PCCL_NCCL_C2C: return in_gpu ? NULL : "a c2c link that is not in a gpu element";
+      return parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_PCI
+                 ? NULL
+                 : "a gpu element must stand in a pci element";
+    case PCCL_NCCL_NVLINK: return in_gpu ? NULL : "an nvlink element must stand in a gpu element";
+    case PCCL_NCCL_XGMI: return in_gpu ? NULL : "an xgmi element must stand in a gpu element";
+    case PCCL_NCCL_C2C: return in_gpu ? NULL : "a c2c element must stand in a gpu element";
     default: return NULL;
   }
 }
@@ -88,15 +89,15 @@ static void append_element(parser *p, pccl_nccl_kind kind, const char **attribut
   e.line = XML_GetCurrentLineNumber(p->xml);
   const char *wrong = misplaced(n, kind, parent);
   if (wrong != NULL) {
-    refuse(p, pccl_fail(POLYCCL_ERROR_INVALID, "%s", wrong));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "%s", wrong));
     return;
   }
   if (n->elements.len >= MAX_ELEMENTS) {
-    refuse(p, pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d elements", MAX_ELEMENTS));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_LIMIT, "the file has more than %d elements", MAX_ELEMENTS));
     return;
   }
   if (!keep_attributes(n, &e, attributes) || !pccl_vec_push(&n->elements, e)) {
-    refuse(p, pccl_no_memory("the elements of a topology"));
+    refuse_element(p, pccl_no_memory("the elements of a topology"));
     return;
   }
   if (parent >= 0) {
@@ -120,14 +121,15 @@ static void XMLCALL start_element(void *user, const char *name, const char **att
     return;
   }
   if (p->depth >= MAX_DEPTH) {
-    refuse(p, pccl_fail(POLYCCL_ERROR_INVALID, "elements more than %d deep", MAX_DEPTH));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "elements are nested deeper than %d", MAX_DEPTH));
     return;
   }
   if ((p->depth == 0) != (strcmp(name, "system") == 0)) {
-    refuse(p, pccl_fail(POLYCCL_ERROR_INVALID, "<%.60s>: a topology is one <system> element", name));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID,
+                                "<%.60s> stands where the one <system> element of a topology must stand", name));
     return;
   }
-  int kind = kind_of(name);
+  int kind = element_kind(name);
   if (kind < 0) {
     p->skipped = 1;
     return;
@@ -150,11 +152,11 @@ static void XMLCALL refuse_entity(void *user, const char *name, int parameter, c
   (void)parameter, (void)value, (void)length, (void)base, (void)system, (void)public, (void)notation;
   parser *p = user;
   if (p->n->result == POLYCCL_SUCCESS) {
-    refuse(p, pccl_fail(POLYCCL_ERROR_INVALID, "entities (\"%.60s\") have no place in a topology", name));
+    refuse_element(p, pccl_fail(POLYCCL_ERROR_INVALID, "a topology must not define entities (\"%.60s\")", name));
   }
 }
 
-static polyccl_result feed(parser *p, const char *text, size_t length) {
+static polyccl_result parse_pieces(parser *p, const char *text, size_t length) {
   enum { PIECE = 1 << 20 };
   for (size_t at = 0; at < length || length == 0; at += PIECE) {
     size_t piece = length - at < PIECE ? length - at : PIECE;
@@ -178,7 +180,7 @@ polyccl_result pccl_nccl_parse(pccl_nccl *n, const char *text, size_t length) {
   XML_SetUserData(p.xml, &p);
   XML_SetElementHandler(p.xml, start_element, end_element);
   XML_SetEntityDeclHandler(p.xml, refuse_entity);
-  polyccl_result result = feed(&p, text, length);
+  polyccl_result result = parse_pieces(&p, text, length);
   XML_ParserFree(p.xml);
   return result;
 }

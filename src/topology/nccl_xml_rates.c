@@ -1,5 +1,5 @@
-/* Figures that NCCL's files do not give: what NCCL takes for a link of each generation (topo.h of NCCL and of RCCL),
- * and what a PCI device is (the PCI ID repository). */
+/* The figures that NCCL's files do not give. They are those that NCCL and RCCL take for a link of each generation
+ * (src/graph/topo.h), and those of the shipped device models. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,13 +33,14 @@ double pccl_nccl_nvlink_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     }
   }
   const char *text = pccl_nccl_value(n, gpu->element, "sm");
-  pccl_nccl_assume(n, gpu->element, "NVLinks of sm=\"%.20s\", which is not known: %g GB/s each, the figure of %s",
+  pccl_nccl_assume(n, gpu->element,
+                   "a GPU has sm=\"%.20s\", which is not known; its NVLinks have %g GB/s each, the figure of %s",
                    text != NULL ? text : "", generations[i].rate, generations[i].name);
   return generations[i].rate;
 }
 
 /* "gfx942:sramecc+" and the numbers that RCCL wrote before: 910 is gfx90a. */
-static void architecture(const pccl_nccl *n, int32_t gpu, char *name, size_t size) {
+static void read_architecture(const pccl_nccl *n, int32_t gpu, char *name, size_t size) {
   const char *gcn = pccl_nccl_value(n, gpu, "gcn");
   if (gcn == NULL || strcmp(gcn, "0") == 0) {
     name[0] = '\0';
@@ -58,14 +59,15 @@ double pccl_nccl_xgmi_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     double rate;
   } generations[] = {{"gfx906", 24}, {"gfx908", 24}, {"gfx90a", 36}, {"gfx94", 48}, {"gfx95", 48}};
   char name[PCCL_NCCL_NAME];
-  architecture(n, gpu->element, name, sizeof name);
+  read_architecture(n, gpu->element, name, sizeof name);
   for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++) {
     if (strncmp(name, generations[i].prefix, strlen(generations[i].prefix)) == 0) {
       return generations[i].rate;
     }
   }
-  pccl_nccl_assume(n, gpu->element,
-                   "xGMI links of gcn=\"%.20s\", which is not known: 24 GB/s each, the figure of gfx906", name);
+  pccl_nccl_assume(
+      n, gpu->element,
+      "a GPU has gcn=\"%.20s\", which is not known; its xGMI links have 24 GB/s each, the figure of gfx906", name);
   return 24;
 }
 
@@ -76,12 +78,13 @@ int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu) {
 
 /* ---- sockets ---- */
 
-static bool is(const char *value, const char *text) { return value != NULL && strcmp(value, text) == 0; }
+static bool text_is(const char *value, const char *text) { return value != NULL && strcmp(value, text) == 0; }
 
 static double intel_rate(pccl_nccl *n, int32_t cpu) {
   double family, model;
   if (!pccl_nccl_number(n, cpu, "familyid", 0, 1e6, &family) || !pccl_nccl_number(n, cpu, "modelid", 0, 1e6, &model)) {
-    pccl_nccl_assume(n, cpu, "an Intel cpu without familyid and modelid: 6 GB/s to other sockets, the oldest one's");
+    pccl_nccl_assume(
+        n, cpu, "an Intel cpu has no familyid or modelid; 6 GB/s to other sockets are taken, the figure of the oldest");
     return 6;
   }
   if (family != 6) {
@@ -95,72 +98,43 @@ double pccl_nccl_socket_rate(pccl_nccl *n, int32_t cpu) {
   if (pccl_nccl_starts(n, cpu, "arch", "ppc64")) {
     return 32;
   }
-  if (is(arch, "arm64") || is(arch, "aarch64")) {
+  if (text_is(arch, "arm64") || text_is(arch, "aarch64")) {
     return 6;
   }
-  if (is(arch, "x86_64") && is(vendor, "GenuineIntel")) {
+  if (text_is(arch, "x86_64") && text_is(vendor, "GenuineIntel")) {
     return intel_rate(n, cpu);
   }
-  if (is(arch, "x86_64") && is(vendor, "AuthenticAMD")) {
+  if (text_is(arch, "x86_64") && text_is(vendor, "AuthenticAMD")) {
     return 16;
   }
-  if (is(arch, "x86_64") && (is(vendor, "CentaurHauls") || is(vendor, "  Shanghai  "))) {
+  if (text_is(arch, "x86_64") && (text_is(vendor, "CentaurHauls") || text_is(vendor, "  Shanghai  "))) {
     double family = 0, model = 0;
     return pccl_nccl_number(n, cpu, "familyid", 7, 7, &family) &&
                    pccl_nccl_number(n, cpu, "modelid", 0x5b, 0x5b, &model)
                ? 9
                : 6;
   }
-  pccl_nccl_assume(n, cpu, "a cpu of arch=\"%.20s\" vendor=\"%.20s\", which is not known: 16 GB/s to other sockets",
+  pccl_nccl_assume(n, cpu,
+                   "a cpu has arch=\"%.20s\" vendor=\"%.20s\", which is not known; 16 GB/s to other sockets are taken",
                    arch != NULL ? arch : "", vendor != NULL ? vendor : "");
   return 16;
 }
 
 /* ---- what a PCI device is ---- */
 
-typedef struct device {
-  const char *vendor, *device;
-  const char *name;
-  double nic; /* Gb/s; 0: a GPU */
-} device;
+static bool read_hex(const char *text, int *number) {
+  char *end = NULL;
+  unsigned long value = text != NULL ? strtoul(text, &end, 16) : 0;
+  *number = (int)value;
+  return text != NULL && end != text && *end == '\0' && value <= 0xffff;
+}
 
-static const device devices[] = {
-    {"0x10de", "0x1db1", "V100-SXM2", 0},
-    {"0x10de", "0x1db5", "V100-SXM2", 0},
-    {"0x10de", "0x20b0", "A100-SXM4-40GB", 0},
-    {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
-    {"0x10de", "0x2330", "H100-SXM5", 0},
-    {"0x10de", "0x2335", "H200-SXM", 0},
-    {"0x10de", "0x2901", "B200", 0},
-    {"0x10de", "0x2941", "B200", 0},
-    {"0x10de", "0x3182", "B300", 0},
-    {"0x10de", "0x31c2", "B300", 0},
-    {"0x1002", "0x74a1", "MI300X", 0},
-    {"0x1002", "0x74b5", "MI300X", 0},
-    {"0x1002", "0x75a0", "MI350X", 0},
-    {"0x15b3", "0x1013", "ConnectX-4", 100},
-    {"0x15b3", "0x1017", "ConnectX-5", 100},
-    {"0x15b3", "0x1019", "ConnectX-5", 100},
-    {"0x15b3", "0x101b", "ConnectX-6", 200},
-    {"0x15b3", "0x1021", "ConnectX-7", 400},
-    {"0x15b3", "0x1023", "ConnectX-8", 800},
-    {"0x15b3", "0xa2dc", "BlueField-3", 400},
-    {"0x1d0f", "0xefa0", "EFA", 100},
-    {"0x1d0f", "0xefa1", "EFA", 100},
-    {"0x1d0f", "0xefa2", "EFAv3", 200},
-    {"0x1d0f", "0xefa3", "EFAv4", 400},
-    {NULL, NULL, NULL, 0},
-};
-
-/* NULL: not in the table, or the element does not say. */
-static const device *device_of(const pccl_nccl *n, int32_t pci) {
-  const char *vendor = pccl_nccl_value(n, pci, "vendor"), *id = pccl_nccl_value(n, pci, "device");
-  for (const device *d = devices; vendor != NULL && id != NULL && d->name != NULL; d++) {
-    if (strcasecmp(vendor, d->vendor) == 0 && strcasecmp(id, d->device) == 0) {
-      return d;
-    }
-  }
-  return NULL;
+/* NULL: the device is not in the table, or the element does not name it. */
+static const pccl_pci_device *device_of(const pccl_nccl *n, int32_t pci) {
+  int vendor, device;
+  return read_hex(pccl_nccl_value(n, pci, "vendor"), &vendor) && read_hex(pccl_nccl_value(n, pci, "device"), &device)
+             ? pccl_pci_device_find(vendor, device)
+             : NULL;
 }
 
 /* Gb/s of "ConnectX-7" or "400"; 0: neither. */
@@ -170,12 +144,7 @@ static double nic_hint(const char *text) {
   if (end != text && *end == '\0' && rate >= 0.1 && rate <= 1e5) {
     return rate;
   }
-  for (const device *d = devices; d->name != NULL; d++) {
-    if (d->nic > 0 && strcasecmp(d->name, text) == 0) {
-      return d->nic;
-    }
-  }
-  return 0;
+  return pccl_pci_nic_rate(text);
 }
 
 polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
@@ -183,7 +152,7 @@ polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
     return POLYCCL_SUCCESS;
   }
   if (hints->gpu != NULL && pccl_known_model_find(hints->gpu) == NULL) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "gpu \"%.60s\": no shipped model has this name", hints->gpu);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "no shipped model has the name of the gpu, \"%.60s\"", hints->gpu);
   }
   if (hints->nic != NULL && nic_hint(hints->nic) == 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID,
@@ -197,23 +166,25 @@ double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
   if (n->hints != NULL && n->hints->nic != NULL) {
     return nic_hint(n->hints->nic) / 8;
   }
-  const device *known = device_of(n, pci);
+  const pccl_pci_device *known = device_of(n, pci);
   if (known != NULL && known->nic > 0) {
-    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, a %s by its device number: %g Gb/s are taken",
+    pccl_nccl_assume(n, pci, "a pci element stands for a NIC, by its device number of model %s; %g Gb/s are taken",
                      known->name, known->nic);
     return known->nic / 8;
   }
-  pccl_nccl_assume(n, pci, "a pci element stands for a NIC of unknown model: as fast as its PCIe link, %g GB/s", pcie);
+  pccl_nccl_assume(
+      n, pci, "a pci element stands for a NIC of unknown model; the rate of its PCIe link is taken, %g GB/s", pcie);
   return pcie;
 }
 
 /* ---- device models ---- */
 
-static const polyccl_device_model *shipped(const char *name) {
+static const polyccl_device_model *shipped_model(const char *name) {
   return name != NULL ? pccl_known_model_find(name) : NULL;
 }
 
-/* The nearest model that ships for each generation and device; `own` false: it is another's, which is said. */
+/* The nearest model that ships for each generation and device. `own` is false where it is the model of another device;
+ * an assumption says so. */
 static const struct {
   const char *generation, *model;
   bool own;
@@ -224,14 +195,14 @@ static const struct {
     {"gfx950", "MI350X", true},  {"B300", "B200", false},        {"A100-SXM4-80GB", "A100-SXM4-40GB", false}};
 
 /* NULL: none ships. */
-static const polyccl_device_model *nearest(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *generation) {
+static const polyccl_device_model *nearest_model(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *generation) {
   for (size_t i = 0; i < sizeof nearest_models / sizeof nearest_models[0]; i++) {
-    const polyccl_device_model *model = shipped(nearest_models[i].model);
+    const polyccl_device_model *model = shipped_model(nearest_models[i].model);
     if (model != NULL && strcmp(nearest_models[i].generation, generation) == 0) {
       if (!nearest_models[i].own) {
         bool number = generation[0] >= '0' && generation[0] <= '9';
-        pccl_nccl_assume(n, gpu->element, "no model ships for %s%s: that of %s", number ? "sm_" : "", generation,
-                         model->name);
+        pccl_nccl_assume(n, gpu->element, "no device model ships for %s%s; the figures of %s are taken",
+                         number ? "sm_" : "", generation, model->name);
       }
       return model;
     }
@@ -242,29 +213,29 @@ static const polyccl_device_model *nearest(pccl_nccl *n, const pccl_nccl_gpu *gp
 /* By hint, by the PCI device, by the generation. NULL: none ships. */
 static const polyccl_device_model *find_model(pccl_nccl *n, const pccl_nccl_gpu *gpu, const char *gcn) {
   if (n->hints != NULL && n->hints->gpu != NULL) {
-    return shipped(n->hints->gpu);
+    return shipped_model(n->hints->gpu);
   }
-  const device *known = device_of(n, gpu->pci);
+  const pccl_pci_device *known = device_of(n, gpu->pci);
   const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
-  if (known != NULL && known->nic == 0 && shipped(known->name) != NULL) {
-    return shipped(known->name);
+  if (known != NULL && known->nic == 0 && shipped_model(known->name) != NULL) {
+    return shipped_model(known->name);
   }
   if (gcn[0] != '\0' || sm != NULL) {
-    return nearest(n, gpu, gcn[0] != '\0' ? gcn : sm);
+    return nearest_model(n, gpu, gcn[0] != '\0' ? gcn : sm);
   }
-  return known != NULL && known->nic == 0 ? nearest(n, gpu, known->name) : NULL;
+  return known != NULL && known->nic == 0 ? nearest_model(n, gpu, known->name) : NULL;
 }
 
 int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
   char made[PCCL_NCCL_NAME], gcn[PCCL_NCCL_NAME] = "";
   const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
   if (!gpu->implied) {
-    architecture(n, gpu->element, gcn, sizeof gcn);
+    read_architecture(n, gpu->element, gcn, sizeof gcn);
   }
   const polyccl_device_model *found = find_model(n, gpu, gcn);
   polyccl_device_model model = found != NULL ? *found : pccl_known_models[0].model;
   if (found == NULL) {
-    bool amd = gcn[0] != '\0' || is(pccl_nccl_value(n, gpu->pci, "vendor"), "0x1002");
+    bool amd = gcn[0] != '\0' || text_is(pccl_nccl_value(n, gpu->pci, "vendor"), "0x1002");
     const char *kind = amd ? gcn : sm != NULL ? sm : "";
     snprintf(made, sizeof made, "%s%s%.20s", amd ? "AMD" : "NVIDIA",
              kind[0] == '\0' ? " GPU"
@@ -274,19 +245,14 @@ int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     model.name = made;
     model.vendor = amd ? "amd" : "nvidia";
     if (gpu->implied) {
-      pccl_nccl_assume(n, gpu->element, "a pci element stands for a GPU of unknown model: generic figures, no NVLink");
+      pccl_nccl_assume(n, gpu->element,
+                       "a pci element stands for a GPU of unknown model; generic figures and no NVLink are taken");
     } else {
-      pccl_nccl_assume(n, gpu->element, "no model ships for %s: generic figures", made);
+      pccl_nccl_assume(n, gpu->element, "no device model ships for %s; generic figures are taken", made);
     }
   }
-  for (size_t i = 0; i < n->builder.topology->models; i++) {
-    if (strcmp(n->builder.topology->model[i].name, model.name) == 0) {
-      return (int32_t)i;
-    }
-  }
-  int32_t index = -1;
-  polyccl_result result = pccl_builder_model(&n->builder, &model, &index);
-  n->result = n->result == POLYCCL_SUCCESS ? result : n->result;
+  int32_t index = pccl_add_model(&n->builder, &model);
+  pccl_nccl_built(n);
   return index;
 }
 

@@ -1,4 +1,4 @@
-/* The values of attributes, and what is taken where they cannot be used. */
+/* Reads the values of attributes, and keeps what is taken instead of a value that cannot be used. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { MAX_ASSUMPTIONS = 64 };
 
-void pccl_nccl_wrong(pccl_nccl *n, int32_t element, const char *format, ...) {
+void pccl_nccl_refuse(pccl_nccl *n, int32_t element, const char *format, ...) {
   if (n->result != POLYCCL_SUCCESS) {
     return;
   }
@@ -135,12 +135,12 @@ double pccl_nccl_pcie(pccl_nccl *n, int32_t pci) {
   double speed, width;
   if (!pccl_nccl_number(n, pci, "link_speed", 1, 1000, &speed)) {
     speed = 8;
-    pccl_nccl_assume(n, pci, "link_speed=\"%.40s\" of a pci element: 8 GT/s are taken, as NCCL does",
+    pccl_nccl_assume(n, pci, "a pci element has link_speed=\"%.40s\"; 8 GT/s are taken, as NCCL does",
                      speed_text != NULL ? speed_text : "");
   }
-  if (!pccl_nccl_number(n, pci, "link_width", 1, 32, &width)) { /* Linux gives 0 or 255 where it does not know */
+  if (!pccl_nccl_number(n, pci, "link_width", 1, 32, &width)) { /* Linux gives 0 or 255 for an unknown width */
     width = 16;
-    pccl_nccl_assume(n, pci, "link_width=\"%.40s\" of a pci element: 16 lanes are taken",
+    pccl_nccl_assume(n, pci, "a pci element has link_width=\"%.40s\"; 16 lanes are taken",
                      width_text != NULL ? width_text : "");
   }
   double coding = speed < 8 ? 0.8 : 128.0 / 130.0;

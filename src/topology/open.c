@@ -1,4 +1,4 @@
-/* Finding out what a spec means. */
+/* Opens a topology: tells synthetic strings from paths, and the kinds of files from one another. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,24 +10,23 @@
 #include "base/vec.h"
 #include "topology/topology.h"
 
-enum { MOST_BYTES = 256 << 20, MOST_COPIES = 65536 };
+enum { MAX_BYTES = 256 << 20, MAX_COPIES = 65536 };
 
-/* `hints` NULL: none. */
-static polyccl_result parse_hinted(const char *name, const char *text, size_t length,
-                                   const polyccl_topology_hints *hints, polyccl_topology **topology) {
+/* `hints` may be NULL. */
+static polyccl_result parse_with_hints(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_skip_mark(&text, &length);
   pccl_kind kind = pccl_kind_of(text, length);
   PCCL_TRY(pccl_kind_check(name, kind, PCCL_USE_TOPOLOGY));
   bool nccl = kind == PCCL_KIND_NCCL_TOPOLOGY || kind == PCCL_KIND_XML;
   if (hints != NULL && !nccl) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, which this is not", name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the hints gpu and nic are for NCCL's XML, and this is another file",
+                     name);
   }
   switch (kind) {
-    case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: is empty, not a topology", name);
+    case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file is empty, so it is no topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
-    case PCCL_KIND_XML:
-      return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
-                           : pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_XML: return pccl_topology_read_nccl(name, text, length, hints, topology);
     case PCCL_KIND_HWLOC: return pccl_topology_read_hwloc(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);
@@ -35,19 +34,20 @@ static polyccl_result parse_hinted(const char *name, const char *text, size_t le
 }
 
 polyccl_result polyccl_topology_parse(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  return parse_hinted(name, text, length, NULL, topology);
+  return parse_with_hints(name, text, length, NULL, topology);
 }
 
-static polyccl_result read_file(const char *path, const polyccl_topology_hints *hints, polyccl_topology **topology) {
+static polyccl_result read_topology_file(const char *path, const polyccl_topology_hints *hints,
+                                         polyccl_topology **topology) {
   char *text;
   size_t length;
-  PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
-  polyccl_result result = parse_hinted(path, text, length, hints, topology);
+  PCCL_TRY(pccl_read_file(path, MAX_BYTES, &text, &length));
+  polyccl_result result = parse_with_hints(path, text, length, hints, topology);
   free(text);
   return result;
 }
 
-/* "PATH:4": the path, without its number, and the number; false: there is none, or such a file exists. */
+/* Splits "PATH:4" into the path and the number. False: there is no number, or a file has the whole name. */
 static bool split_copies(const char *spec, char *path, int *copies) {
   const char *colon = strrchr(spec, ':');
   if (colon == NULL || colon == spec || access(spec, F_OK) == 0) {
@@ -63,14 +63,14 @@ static bool split_copies(const char *spec, char *path, int *copies) {
   return true;
 }
 
-static polyccl_result read_copies(const char *path, int copies, const polyccl_topology_hints *hints,
-                                  polyccl_topology **topology) {
-  if (copies < 1 || copies > MOST_COPIES) {
+static polyccl_result read_topology_copies(const char *path, int copies, const polyccl_topology_hints *hints,
+                                           polyccl_topology **topology) {
+  if (copies < 1 || copies > MAX_COPIES) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s:%d: the number of machines must be within 1 .. %d", path, copies,
-                     MOST_COPIES);
+                     MAX_COPIES);
   }
   polyccl_topology *base;
-  PCCL_TRY(read_file(path, hints, &base));
+  PCCL_TRY(read_topology_file(path, hints, &base));
   polyccl_result result = pccl_topology_repeat(base, copies, topology);
   polyccl_topology_destroy(base);
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s:%d: ", path, copies);
@@ -86,22 +86,22 @@ polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topo
   PCCL_TRY(pccl_sized_read("polyccl_topology_hints", hints, &own, sizeof own, sizeof own));
   hints = own.gpu != NULL || own.nic != NULL ? &own : NULL;
   if (hints != NULL && pccl_synthetic_known(spec)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: gpu and nic are hints for NCCL's XML, not for a shipped machine",
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the hints gpu and nic are for NCCL's XML, not for a shipped machine",
                      spec);
   }
   if (pccl_synthetic_known(spec)) {
     return pccl_synthetic_open(spec, topology);
   }
   if (strpbrk(spec, "/.") == NULL && access(spec, F_OK) != 0) {
-    return pccl_synthetic_open(spec, topology); /* for its message: no such machine */
+    return pccl_synthetic_open(spec, topology); /* which says that there is no such machine */
   }
   char *path = pccl_strdup(spec);
   if (path == NULL) {
     return pccl_no_memory("a path");
   }
   int copies;
-  polyccl_result result =
-      split_copies(spec, path, &copies) ? read_copies(path, copies, hints, topology) : read_file(path, hints, topology);
+  polyccl_result result = split_copies(spec, path, &copies) ? read_topology_copies(path, copies, hints, topology)
+                                                            : read_topology_file(path, hints, topology);
   free(path);
   return result;
 }

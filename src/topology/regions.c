@@ -1,4 +1,4 @@
-/* Cutting a topology into regions, and the proof that every rank reaches every other. */
+/* Cuts a topology into regions, and checks that every rank can reach every other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +7,26 @@
 #include "base/vec.h"
 #include "topology/routes.h"
 
-static const double MESSAGE_BYTES = 65536; /* the message that "the quickest way" means */
+static const double MESSAGE_BYTES = 65536; /* "the quickest route" is that of a message of this size */
 
 static uint64_t link_cost(const polyccl_link *link) {
   double us = link->latency + MESSAGE_BYTES / (link->bandwidth * 1e3);
-  return (uint64_t)llround(us * 1e6) + 1; /* every hop costs something */
+  return (uint64_t)llround(us * 1e6) + 1; /* every hop has a cost */
 }
 
-static bool crosses(const polyccl_topology *t, const polyccl_link *link) {
+static bool crosses_regions(const polyccl_topology *t, const polyccl_link *link) {
   return pccl_region_of(t, link->from) != pccl_region_of(t, link->to);
 }
 
-static bool allocate(const polyccl_topology *t, struct pccl_routes *r) {
+static bool allocate_routes(const polyccl_topology *t, struct pccl_routes *r) {
   size_t n = t->nodes, m = t->links;
   r->cost = pccl_array(m, sizeof *r->cost);
   r->out_first = pccl_zeroed(n + 2, sizeof(int32_t));
   r->in_first = pccl_zeroed(n + 2, sizeof(int32_t));
   r->out = pccl_array(m, sizeof(int32_t));
   r->in = pccl_array(m, sizeof(int32_t));
-  r->least_out = pccl_array(n, sizeof(uint64_t));
-  r->least_in = pccl_array(n, sizeof(uint64_t));
+  r->min_out_cost = pccl_array(n, sizeof(uint64_t));
+  r->min_in_cost = pccl_array(n, sizeof(uint64_t));
   r->pos = pccl_array(n, sizeof(int32_t));
   r->turn = pccl_zeroed(n, sizeof(int32_t));
   r->region = pccl_zeroed((size_t)t->machines + 1, sizeof *r->region);
@@ -35,18 +35,18 @@ static bool allocate(const polyccl_topology *t, struct pccl_routes *r) {
   r->entries = pccl_array(m, sizeof(int32_t));
   r->to = pccl_zeroed(n, sizeof *r->to);
   return r->cost != NULL && r->out_first != NULL && r->in_first != NULL && r->out != NULL && r->in != NULL &&
-         r->least_out != NULL && r->least_in != NULL && r->pos != NULL && r->turn != NULL && r->region != NULL &&
+         r->min_out_cost != NULL && r->min_in_cost != NULL && r->pos != NULL && r->turn != NULL && r->region != NULL &&
          r->members != NULL && r->exits != NULL && r->entries != NULL && r->to != NULL;
 }
 
-/* Links by their near node and by their far node, in the order of the links. */
+/* Indexes the links by their source and by their destination, in the order of the links. */
 static void index_links(const polyccl_topology *t, struct pccl_routes *r) {
   for (size_t i = 0; i < t->nodes; i++) {
-    r->least_out[i] = r->least_in[i] = PCCL_FAR;
+    r->min_out_cost[i] = r->min_in_cost[i] = PCCL_INFINITE_DISTANCE;
   }
   for (size_t i = 0; i < t->links; i++) {
     uint64_t cost = r->cost[i] = link_cost(&t->link[i]);
-    uint64_t *out = &r->least_out[t->link[i].from], *in = &r->least_in[t->link[i].to];
+    uint64_t *out = &r->min_out_cost[t->link[i].from], *in = &r->min_in_cost[t->link[i].to];
     *out = cost < *out ? cost : *out;
     *in = cost < *in ? cost : *in;
     r->out_first[t->link[i].from + 2]++;
@@ -68,7 +68,7 @@ static void index_regions(const polyccl_topology *t, struct pccl_routes *r) {
     r->pos[i] = own->nodes++;
   }
   for (size_t i = 0; i < t->links; i++) {
-    if (crosses(t, &t->link[i])) {
+    if (crosses_regions(t, &t->link[i])) {
       r->region[pccl_region_of(t, t->link[i].from)].exits++;
       r->region[pccl_region_of(t, t->link[i].to)].entries++;
     }
@@ -85,7 +85,7 @@ static void index_regions(const polyccl_topology *t, struct pccl_routes *r) {
     own->exits = own->entries = 0;
   }
   for (size_t i = 0; i < t->links; i++) {
-    if (crosses(t, &t->link[i])) {
+    if (crosses_regions(t, &t->link[i])) {
       pccl_region *from = &r->region[pccl_region_of(t, t->link[i].from)];
       pccl_region *into = &r->region[pccl_region_of(t, t->link[i].to)];
       from->exit[from->exits++] = (int32_t)i;
@@ -115,7 +115,7 @@ polyccl_result pccl_routes_create(const polyccl_topology *topology, pccl_map pai
     return pccl_no_memory("routes");
   }
   r->pairs = pairs;
-  if (!allocate(topology, r)) {
+  if (!allocate_routes(topology, r)) {
     pccl_routes_destroy(r, topology->nodes);
     return pccl_no_memory("routes");
   }
@@ -135,8 +135,8 @@ void pccl_routes_destroy(struct pccl_routes *r, size_t nodes) {
   }
   pthread_mutex_destroy(&r->lock);
   pccl_map_free(&r->pairs);
-  free(r->least_out);
-  free(r->least_in);
+  free(r->min_out_cost);
+  free(r->min_in_cost);
   free(r->cost);
   free(r->out_first);
   free(r->in_first);
@@ -152,11 +152,12 @@ void pccl_routes_destroy(struct pccl_routes *r, size_t nodes) {
   free(r);
 }
 
-/* ---- the proof ---- */
+/* ---- the check ---- */
 
-/* Marks with `bit` what lies within the region of `start` after it (or before it). `queue` has room for the region. */
-static void spread(const polyccl_topology *t, int32_t start, bool forward, unsigned char bit, unsigned char *mark,
-                   int32_t *queue) {
+/* Marks with `bit` the nodes of the region that `start` reaches (or, backward, that reach it). `queue` has room for all
+ * of them. */
+static void mark_reachable(const polyccl_topology *t, int32_t start, bool forward, unsigned char bit,
+                           unsigned char *mark, int32_t *queue) {
   const struct pccl_routes *r = t->routes;
   const int32_t *first = forward ? r->out_first : r->in_first, *links = forward ? r->out : r->in;
   size_t head = 0, tail = 0;
@@ -165,7 +166,7 @@ static void spread(const polyccl_topology *t, int32_t start, bool forward, unsig
   while (head < tail) {
     int32_t at = queue[head++];
     if (t->node[at].kind == POLYCCL_NODE_NIC && t->node[at].machine >= 0) {
-      continue; /* no way through */
+      continue; /* a NIC is not passed */
     }
     for (int32_t i = first[at]; i < first[at + 1]; i++) {
       int32_t next = forward ? t->link[links[i]].to : t->link[links[i]].from;
@@ -179,7 +180,7 @@ static void spread(const polyccl_topology *t, int32_t start, bool forward, unsig
 
 enum { FORWARD = 1, BACKWARD = 2, BOTH = 3 };
 
-/* All ranks of each machine reach one another inside it. */
+/* True when the ranks of each machine reach one another inside it. */
 static bool machines_are_whole(const polyccl_topology *t, unsigned char *mark, int32_t *queue) {
   bool whole = true;
   for (int32_t m = 0; m < t->machines; m++) {
@@ -189,8 +190,8 @@ static bool machines_are_whole(const polyccl_topology *t, unsigned char *mark, i
       first = t->node[own->node[i]].rank >= 0 ? own->node[i] : -1;
     }
     if (first >= 0) {
-      spread(t, first, true, FORWARD, mark, queue);
-      spread(t, first, false, BACKWARD, mark, queue);
+      mark_reachable(t, first, true, FORWARD, mark, queue);
+      mark_reachable(t, first, false, BACKWARD, mark, queue);
     }
     for (int32_t i = 0; i < own->nodes; i++) {
       whole = whole && (t->node[own->node[i]].rank < 0 || mark[own->node[i]] == BOTH);
@@ -199,18 +200,19 @@ static bool machines_are_whole(const polyccl_topology *t, unsigned char *mark, i
   return whole;
 }
 
-/* What lies between machines is one network, and machines are tied to nothing else. */
+/* True when the nodes between machines are one network, and no link joins two machines directly. */
 static bool network_is_whole(const polyccl_topology *t, unsigned char *mark, int32_t *queue) {
   const struct pccl_routes *r = t->routes;
   const pccl_region *middle = &r->region[t->machines];
   for (size_t i = 0; i < t->links; i++) {
-    if (crosses(t, &t->link[i]) && t->node[t->link[i].from].machine >= 0 && t->node[t->link[i].to].machine >= 0) {
+    if (crosses_regions(t, &t->link[i]) && t->node[t->link[i].from].machine >= 0 &&
+        t->node[t->link[i].to].machine >= 0) {
       return false;
     }
   }
   if (middle->nodes > 0) {
-    spread(t, middle->node[0], true, FORWARD, mark, queue);
-    spread(t, middle->node[0], false, BACKWARD, mark, queue);
+    mark_reachable(t, middle->node[0], true, FORWARD, mark, queue);
+    mark_reachable(t, middle->node[0], false, BACKWARD, mark, queue);
   }
   for (int32_t i = 0; i < middle->nodes; i++) {
     if (mark[middle->node[i]] != BOTH) {
@@ -220,14 +222,14 @@ static bool network_is_whole(const polyccl_topology *t, unsigned char *mark, int
   return middle->nodes > 0;
 }
 
-static polyccl_result try_pair(const polyccl_topology *t, int src, int dst) {
+static polyccl_result check_pair(const polyccl_topology *t, int src, int dst) {
   size_t count;
   PCCL_TRY(polyccl_topology_route(t, src, dst, NULL, 0, &count));
   return polyccl_topology_route(t, dst, src, NULL, 0, &count);
 }
 
-/* One rank of each machine with one of another: enough where machines and network are whole. */
-static polyccl_result try_machines(const polyccl_topology *t) {
+/* Checks one rank of each machine with a rank of another, which is enough where machines and network are whole. */
+static polyccl_result check_machines(const polyccl_topology *t) {
   int other = 0; /* a rank outside rank 0's machine */
   while (other < t->ranks && t->rank[other].machine == t->rank[0].machine) {
     other++;
@@ -240,25 +242,26 @@ static polyccl_result try_machines(const polyccl_topology *t) {
   for (int r = 0; r < t->ranks && other < t->ranks && result == POLYCCL_SUCCESS; r++) {
     if (!tried[t->rank[r].machine]) {
       tried[t->rank[r].machine] = 1;
-      result = try_pair(t, r, t->rank[r].machine == t->rank[0].machine ? other : 0);
+      result = check_pair(t, r, t->rank[r].machine == t->rank[0].machine ? other : 0);
     }
   }
   free(tried);
   return result;
 }
 
-/* Meant for small oddities. */
-static polyccl_result try_all(const polyccl_topology *t) {
-  enum { MOST = 1024 };
-  if (t->ranks > MOST) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%d ranks that are not joined inside each machine and by one network of switches"
-                     " between the machines: at most %d",
-                     (int)t->ranks, MOST);
+/* Checks every pair, which only a small topology can afford. */
+static polyccl_result check_all_pairs(const polyccl_topology *t) {
+  enum { MAX_RANKS = 1024 };
+  if (t->ranks > MAX_RANKS) {
+    return pccl_fail(
+        POLYCCL_ERROR_LIMIT,
+        "%d ranks are more than %d, the limit where the ranks of a machine are not joined inside it, or the machines "
+        "not by one network of switches",
+        (int)t->ranks, MAX_RANKS);
   }
   for (int src = 0; src < t->ranks; src++) {
     for (int dst = src + 1; dst < t->ranks; dst++) {
-      PCCL_TRY(try_pair(t, src, dst));
+      PCCL_TRY(check_pair(t, src, dst));
     }
   }
   return POLYCCL_SUCCESS;
@@ -279,5 +282,5 @@ polyccl_result pccl_routes_check(const polyccl_topology *topology) {
   bool whole = machines_are_whole(topology, mark, queue) && (!several || network_is_whole(topology, mark, queue));
   free(mark);
   free(queue);
-  return whole ? try_machines(topology) : try_all(topology);
+  return whole ? check_machines(topology) : check_all_pairs(topology);
 }

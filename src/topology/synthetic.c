@@ -7,15 +7,9 @@
 #include "base/error.h"
 #include "topology/machines.h"
 
-enum { MAX_SPEC = 1000, MAX_RANKS = 65536 };
+enum { MAX_SPEC = 1000, MAX_RANKS = 65536, MAX_PARTS = 16 };
 
 /* ---- reading the string ---- */
-
-typedef struct part {
-  pccl_shape shape;
-  double latency, spine; /* us of a network link; GB/s from a leaf to the spine, 0: as much as its NICs bring */
-  bool host;
-} part;
 
 static bool is_number(const char *text) {
   return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' && strlen(text) < 10;
@@ -23,7 +17,7 @@ static bool is_number(const char *text) {
 
 typedef struct key {
   const char *name, *means;
-  double least, most;
+  double min, max;
   bool whole;
 } key;
 
@@ -54,21 +48,21 @@ static polyccl_result parse_value(const key *k, const char *text, double *value)
   char *end = NULL;
   double number = strtod(text, &end);
   bool plain = text[0] != '\0' && text[strspn(text, "0123456789.eE+-")] == '\0' && *end == '\0';
-  if (!plain || !(number >= k->least && number <= k->most) || (k->whole && number != (double)(long)number)) {
+  if (!plain || !(number >= k->min && number <= k->max) || (k->whole && number != (double)(long)number)) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%s=%s: %s must be a %snumber within %g .. %g", k->name, text, k->means,
-                     k->whole ? "whole " : "", k->least, k->most);
+                     k->whole ? "whole " : "", k->min, k->max);
   }
   *value = number;
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result set_key(part *p, int which, double value) {
+static polyccl_result set_key(pccl_part *p, int which, double value) {
   pccl_shape *s = &p->shape;
   bool network =
       which == KEY_NIC || which == KEY_NICS || which == KEY_LATENCY || which == KEY_LEAF || which == KEY_SPINE;
   if ((network || which == KEY_PCIE) && s->nics == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s has no %s, so no setting %s", s->about.name, network ? "NICs" : "PCIe",
-                     keys[which].name);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%s has no %s, so it has no setting %s", s->about.name,
+                     network ? "NICs" : "PCIe", keys[which].name);
   }
   switch (which) {
     case KEY_NIC: s->nic = value; break;
@@ -84,7 +78,7 @@ static polyccl_result set_key(part *p, int which, double value) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result parse_setting(part *p, char *text, unsigned *seen) {
+static polyccl_result parse_setting(pccl_part *p, char *text, unsigned *seen) {
   char *value = strchr(text, '=');
   if (value == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "\"%s\" is not a setting such as nic=25", text);
@@ -96,7 +90,7 @@ static polyccl_result parse_setting(part *p, char *text, unsigned *seen) {
   }
   bool model = strcmp(text, "model") == 0;
   if ((which == KEYS && !model) || p->host) {
-    return p->host ? pccl_fail(POLYCCL_ERROR_INVALID, "\"host\" is measured, not set: no setting %s", text)
+    return p->host ? pccl_fail(POLYCCL_ERROR_INVALID, "\"host\" is measured and has no setting %s", text)
                    : unknown_key(text);
   }
   if (*seen & 1u << which) {
@@ -106,7 +100,7 @@ static polyccl_result parse_setting(part *p, char *text, unsigned *seen) {
   if (model) {
     const polyccl_device_model *known = pccl_known_model_find(value);
     if (known == NULL) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "model=%s: no shipped model has this name", value);
+      return pccl_fail(POLYCCL_ERROR_INVALID, "no shipped model has the name in model=%s", value);
     }
     p->shape.model = known->name;
     return POLYCCL_SUCCESS;
@@ -145,11 +139,11 @@ static polyccl_result unknown_machine(const char *name) {
   return pccl_fail(POLYCCL_ERROR_INVALID, "\"%s\" is not a shipped machine (%s)", name, known);
 }
 
-static polyccl_result check_part(const part *p) {
+static polyccl_result check_part(const pccl_part *p) {
   const pccl_shape *s = &p->shape;
-  if (s->most_devices > 0 && s->devices > s->most_devices) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%d devices: %s has at most %d", s->devices, s->about.name,
-                     s->most_devices);
+  if (s->max_devices > 0 && s->devices > s->max_devices) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "%d devices are too many: %s has at most %d", s->devices, s->about.name,
+                     s->max_devices);
   }
   if ((long)s->devices * s->count > MAX_RANKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%d machines of %d devices are more than %d ranks", s->count, s->devices,
@@ -159,7 +153,7 @@ static polyccl_result check_part(const part *p) {
 }
 
 /* NAME[:COUNT][,key=value]... */
-static polyccl_result parse_part(char *text, part *p) {
+static polyccl_result parse_part(char *text, pccl_part *p) {
   char *settings = strchr(text, ','), *count = NULL;
   if (settings != NULL) {
     *settings++ = '\0';
@@ -172,7 +166,7 @@ static polyccl_result parse_part(char *text, part *p) {
   if (shape == NULL) {
     return unknown_machine(text);
   }
-  *p = (part){.shape = *shape, .latency = PCCL_NETWORK_LATENCY, .host = shape == &host_shape};
+  *p = (pccl_part){.shape = *shape, .latency = PCCL_NETWORK_LATENCY, .host = shape == &host_shape};
   if (count != NULL) {
     int number = is_number(count) ? atoi(count) : 0;
     if (number < 1 || number > MAX_RANKS) {
@@ -193,201 +187,9 @@ static polyccl_result parse_part(char *text, part *p) {
   return check_part(p);
 }
 
-/* ---- building ---- */
+/* ---- the whole string ---- */
 
-typedef struct cluster {
-  pccl_builder builder;
-  int32_t network, leaves, ranks;
-  int machines; /* in all parts */
-} cluster;
-
-/* The model's index in the topology, added on first use. */
-static int32_t use_model(pccl_builder *builder, const char *name) {
-  for (size_t i = 0; i < builder->topology->models; i++) {
-    if (strcmp(builder->topology->model[i].name, name) == 0) {
-      return (int32_t)i;
-    }
-  }
-  int32_t index = -1;
-  if (builder->result == POLYCCL_SUCCESS) {
-    builder->result = pccl_builder_model(builder, pccl_known_model_find(name), &index);
-  }
-  return index;
-}
-
-/* NVLinks between the GPUs of DGX-1 (its system architecture guide): two squares with diagonals, joined corner to
- * corner. */
-static void cube_mesh(pccl_builder *b, const pccl_shape *s, const int32_t *device) {
-  static const struct {
-    unsigned char a, b, links;
-  } pairs[] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
-               {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
-  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-    if (pairs[i].a < s->devices && pairs[i].b < s->devices) {
-      pccl_add_pair(b, device[pairs[i].a], device[pairs[i].b], s->link_type, s->link * pairs[i].links, s->link_latency);
-    }
-  }
-}
-
-static void build_fabric(pccl_builder *b, const pccl_shape *s, int32_t machine, const char *name,
-                         const int32_t *device) {
-  switch (s->fabric) {
-    case PCCL_FABRIC_SWITCH: {
-      int32_t hub = pccl_add_node(b, POLYCCL_NODE_SWITCH, machine, -1, -1, "%s.switch", name);
-      for (int i = 0; i < s->devices; i++) {
-        pccl_add_pair(b, device[i], hub, s->link_type, s->link, s->link_latency);
-      }
-      break;
-    }
-    case PCCL_FABRIC_CUBE_MESH: cube_mesh(b, s, device); break;
-    case PCCL_FABRIC_FULL:
-      for (int i = 0; i < s->devices; i++) {
-        for (int k = i + 1; k < s->devices; k++) {
-          pccl_add_pair(b, device[i], device[k], s->link_type, s->link, s->link_latency);
-        }
-      }
-      break;
-    case PCCL_FABRIC_RING:
-      for (int i = 0; i + 1 < s->devices || (i + 1 == s->devices && i > 1); i++) {
-        pccl_add_pair(b, device[i], device[(i + 1) % s->devices], s->link_type, s->link, s->link_latency);
-      }
-      break;
-  }
-}
-
-static int32_t add_nic(pccl_builder *b, const part *p, int32_t machine, const char *name, int i, int32_t up) {
-  int32_t nic = pccl_add_node(b, POLYCCL_NODE_NIC, machine, -1, -1, "%s.nic%d", name, i);
-  if (up >= 0) {
-    pccl_add_pair(b, nic, up, "network", p->shape.nic, p->latency);
-  }
-  return nic;
-}
-
-/* pcie=0: NICs at the devices, and no way between devices but the fabric. */
-static void build_bare_nics(pccl_builder *b, const part *p, int32_t machine, const char *name, const int32_t *device,
-                            int32_t up) {
-  const pccl_shape *s = &p->shape;
-  int more = s->nics > s->devices ? s->nics : s->devices;
-  int32_t nic = -1;
-  for (int i = 0; i < more; i++) {
-    int at = i * s->nics / more;
-    if (i == 0 || at != (i - 1) * s->nics / more) {
-      nic = add_nic(b, p, machine, name, at, up);
-    }
-    pccl_add_pair(b, device[i * s->devices / more], nic, "PCIe", s->nic * s->nics, PCCL_PCIE_DEVICE_LATENCY);
-  }
-}
-
-/* Superchips: a host with its devices, and its share of the NICs. */
-static void build_superchips(pccl_builder *b, const part *p, int32_t machine, const char *name, const int32_t *device,
-                             int32_t up) {
-  const pccl_shape *s = &p->shape;
-  int hosts = (s->devices + s->host_devices - 1) / s->host_devices, nic = 0;
-  for (int i = 0; i < hosts; i++) {
-    int32_t host = pccl_add_node(b, POLYCCL_NODE_HOST, machine, -1, -1, "%s.cpu%d", name, i);
-    for (int k = i * s->host_devices; k < (i + 1) * s->host_devices && k < s->devices; k++) {
-      pccl_add_pair(b, device[k], host, "C2C", s->host_link, PCCL_PCIE_DEVICE_LATENCY);
-    }
-    for (; (long)nic * hosts / s->nics == i && nic < s->nics; nic++) {
-      pccl_add_pair(b, host, add_nic(b, p, machine, name, nic, up), "PCIe", s->pcie, PCCL_PCIE_LATENCY);
-    }
-  }
-}
-
-/* Hosts, PCIe switches and NICs, spread evenly. */
-static void build_io(pccl_builder *b, const part *p, int32_t machine, const char *name, const int32_t *device,
-                     int32_t up) {
-  enum { MAX_SOCKETS = 8, MAX_SWITCHES = 16 };
-  const pccl_shape *s = &p->shape;
-  int32_t host[MAX_SOCKETS], sw[MAX_SWITCHES];
-  for (int i = 0; i < s->sockets; i++) {
-    host[i] = pccl_add_node(b, POLYCCL_NODE_HOST, machine, -1, -1, "%s.cpu%d", name, i);
-    if (i > 0) {
-      pccl_add_pair(b, host[i - 1], host[i], "socket", s->socket, PCCL_SOCKET_LATENCY);
-    }
-  }
-  for (int i = 0; i < s->switches; i++) {
-    sw[i] = pccl_add_node(b, POLYCCL_NODE_SWITCH, machine, -1, -1, "%s.pcie%d", name, i);
-    pccl_add_pair(b, sw[i], host[i * s->sockets / s->switches], "PCIe", s->pcie, PCCL_PCIE_LATENCY);
-  }
-  for (int i = 0; i < s->devices; i++) {
-    int at = (int)((long)i * s->switches / s->devices);
-    pccl_add_pair(b, device[i], sw[at], "PCIe", s->pcie, PCCL_PCIE_DEVICE_LATENCY);
-  }
-  for (int i = 0; i < s->nics; i++) {
-    int32_t nic = add_nic(b, p, machine, name, i, up);
-    pccl_add_pair(b, sw[i * s->switches / s->nics], nic, "PCIe", s->pcie, PCCL_PCIE_LATENCY);
-  }
-}
-
-static void build_machine(cluster *c, const part *p, int32_t up) {
-  pccl_builder *b = &c->builder;
-  const pccl_shape *s = &p->shape;
-  char name[32];
-  snprintf(name, sizeof name, "m%d", (int)b->topology->machines);
-  int32_t machine = -1, model = use_model(b, s->model);
-  int32_t *device = calloc((size_t)s->devices, sizeof *device);
-  if (device == NULL) {
-    b->result = pccl_no_memory("a machine");
-  }
-  if (b->result == POLYCCL_SUCCESS) {
-    b->result = pccl_builder_machine(b, name, &machine);
-  }
-  for (int i = 0; i < s->devices && b->result == POLYCCL_SUCCESS; i++) {
-    device[i] =
-        pccl_add_node(b, POLYCCL_NODE_DEVICE, machine, model, c->ranks++, s->nics > 0 ? "%s.gpu%d" : "%s.d%d", name, i);
-  }
-  if (b->result == POLYCCL_SUCCESS) {
-    build_fabric(b, s, machine, name, device);
-    if (s->nics > 0) {
-      (s->pcie <= 0          ? build_bare_nics
-       : s->host_devices > 0 ? build_superchips
-                             : build_io)(b, p, machine, name, device, up);
-    }
-  }
-  free(device);
-}
-
-static void build_part(cluster *c, const part *p) {
-  pccl_builder *b = &c->builder;
-  const pccl_shape *s = &p->shape;
-  int32_t up = c->network;
-  for (int i = 0; i < s->count && b->result == POLYCCL_SUCCESS; i++) {
-    if (s->leaf > 0 && i % s->leaf == 0 && c->network >= 0) {
-      int behind = s->count - i < s->leaf ? s->count - i : s->leaf;
-      double spine = p->spine > 0 ? p->spine : s->nic * s->nics * behind;
-      up = pccl_add_node(b, POLYCCL_NODE_SWITCH, -1, -1, -1, "leaf%d", (int)c->leaves++);
-      pccl_add_pair(b, up, c->network, "network", spine, PCCL_SPINE_LATENCY);
-    }
-    build_machine(c, p, up);
-  }
-}
-
-static polyccl_result build(cluster *c, const part *parts, int count) {
-  pccl_builder *b = &c->builder;
-  for (int i = 0; i < count; i++) {
-    c->machines += parts[i].shape.count;
-    if (count > 1 && parts[i].shape.nics == 0) {
-      return pccl_fail(POLYCCL_ERROR_INVALID, "%s has no NICs to join it with other machines",
-                       parts[i].shape.about.name);
-    }
-  }
-  c->network = -1;
-  if (c->machines > 1) {
-    c->network = pccl_add_node(b, POLYCCL_NODE_SWITCH, -1, -1, -1, "network");
-  }
-  for (int i = 0; i < count && b->result == POLYCCL_SUCCESS; i++) {
-    if (parts[i].host) {
-      return pccl_detect_host(b, parts[i].shape.devices);
-    }
-    build_part(c, &parts[i]);
-  }
-  return b->result;
-}
-
-enum { MAX_PARTS = 16 };
-
-static polyccl_result parse(char *text, part *parts, int *count) {
+static polyccl_result parse_parts(char *text, pccl_part *parts, int *count) {
   long ranks = 0;
   for (*count = 0; text != NULL; (*count)++) {
     char *next = strchr(text, '+');
@@ -395,7 +197,7 @@ static polyccl_result parse(char *text, part *parts, int *count) {
       *next++ = '\0';
     }
     if (*count == MAX_PARTS) {
-      return pccl_fail(POLYCCL_ERROR_LIMIT, "more than %d kinds of machines", MAX_PARTS);
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "the text names more than %d kinds of machines", MAX_PARTS);
     }
     PCCL_TRY(parse_part(text, &parts[*count]));
     ranks += (long)parts[*count].shape.count * parts[*count].shape.devices;
@@ -410,24 +212,24 @@ static polyccl_result parse(char *text, part *parts, int *count) {
 static polyccl_result open_synthetic(const char *spec, polyccl_topology **topology) {
   char text[MAX_SPEC + 1], source[4096] = "";
   if (strlen(spec) > MAX_SPEC) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the text has %zu bytes, at most %d", strlen(spec), MAX_SPEC);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the text has %zu bytes, more than %d", strlen(spec), MAX_SPEC);
   }
   strcpy(text, spec);
-  part parts[MAX_PARTS];
+  pccl_part parts[MAX_PARTS];
   int count;
-  PCCL_TRY(parse(text, parts, &count));
+  PCCL_TRY(parse_parts(text, parts, &count));
   for (int i = 0; i < count; i++) {
     size_t at = strlen(source);
     snprintf(source + at, sizeof source - at, "%s%s", i > 0 ? "; " : "", parts[i].shape.about.source);
   }
-  cluster c = {.network = -1};
-  PCCL_TRY(pccl_builder_start(&c.builder, spec, source));
-  polyccl_result result = build(&c, parts, count);
+  pccl_builder builder;
+  PCCL_TRY(pccl_builder_start(&builder, spec, source));
+  polyccl_result result = pccl_build_cluster(&builder, parts, count);
   if (result != POLYCCL_SUCCESS) {
-    pccl_builder_abandon(&c.builder);
+    pccl_builder_abandon(&builder);
     return result;
   }
-  return pccl_builder_finish(&c.builder, topology);
+  return pccl_builder_finish(&builder, topology);
 }
 
 polyccl_result pccl_synthetic_open(const char *spec, polyccl_topology **topology) {

@@ -23,8 +23,8 @@ typedef struct reader {
   int32_t machine, device[MAX_GPUS];
 } reader;
 
-static polyccl_result wrong(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static polyccl_result wrong(const reader *r, const char *format, ...) {
+static polyccl_result refuse_file(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static polyccl_result refuse_file(const reader *r, const char *format, ...) {
   char message[512];
   va_list arguments;
   va_start(arguments, format);
@@ -35,19 +35,19 @@ static polyccl_result wrong(const reader *r, const char *format, ...) {
 
 /* ---- members ---- */
 
-static polyccl_result get_number(const reader *r, const char *name, double min, double *number) {
+static polyccl_result read_number(const reader *r, const char *name, double min, double *number) {
   const json_t *value = json_object_get(r->root, name);
   *number = json_number_value(value);
   return json_is_number(value) && *number >= min && *number <= PCCL_MAX_LATENCY
              ? POLYCCL_SUCCESS
-             : wrong(r, "\"%s\" must be a number within %g .. %g", name, min, PCCL_MAX_LATENCY);
+             : refuse_file(r, "\"%s\" must be a number within %g .. %g", name, min, PCCL_MAX_LATENCY);
 }
 
-static polyccl_result get_count(const reader *r, const char *name, int min, int *count) {
+static polyccl_result read_count(const reader *r, const char *name, int min, int *count) {
   const json_t *value = json_object_get(r->root, name);
   json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
   if (number < min || number > MAX_GPUS) {
-    return wrong(r, "\"%s\" must be a whole number within %d .. %d", name, min, MAX_GPUS);
+    return refuse_file(r, "\"%s\" must be a whole number within %d .. %d", name, min, MAX_GPUS);
   }
   *count = (int)number;
   return POLYCCL_SUCCESS;
@@ -92,31 +92,32 @@ static double bandwidth_of(const reader *r, double cost) { return r->chunk / (co
 
 /* ---- the fabric ---- */
 
-static polyccl_result get_cost(const reader *r, const char *name, const json_t *value, double *cost) {
+static polyccl_result read_cost(const reader *r, const char *name, const json_t *value, double *cost) {
   *cost = json_number_value(value);
   if (!json_is_number(value) || !(*cost > 0 && *cost <= PCCL_MAX_LATENCY)) {
-    return wrong(r, "\"%s\": a link's cost must be a number above 0, at most %g", name, PCCL_MAX_LATENCY);
+    return refuse_file(r, "in \"%s\" the cost of a link must be a number above 0 and not above %g", name,
+                       PCCL_MAX_LATENCY);
   }
   return POLYCCL_SUCCESS;
 }
 
 /* Element (dst, src) of a matrix; NULL: the matrix has another shape. */
-static const json_t *element(const reader *r, const json_t *matrix, int dst, int src) {
+static const json_t *matrix_element(const reader *r, const json_t *matrix, int dst, int src) {
   const json_t *row = json_array_get(matrix, (size_t)dst);
   bool right = json_array_size(matrix) == (size_t)r->gpus && json_array_size(row) == (size_t)r->gpus;
   return right ? json_array_get(row, (size_t)src) : NULL;
 }
 
 static polyccl_result add_matrix_link(reader *r, const json_t *links, const json_t *betas, int dst, int src) {
-  const json_t *count = element(r, links, dst, src), *beta = element(r, betas, dst, src);
+  const json_t *count = matrix_element(r, links, dst, src), *beta = matrix_element(r, betas, dst, src);
   if (!json_is_integer(count) || !json_is_number(beta) || json_integer_value(count) < 0) {
-    return wrong(r, "\"links\" and \"betas\" must be %d lists of %d numbers", r->gpus, r->gpus);
+    return refuse_file(r, "\"links\" and \"betas\" must be %d lists of %d numbers", r->gpus, r->gpus);
   }
   if (json_integer_value(count) == 0 || src == dst) {
     return POLYCCL_SUCCESS;
   }
   double cost;
-  PCCL_TRY(get_cost(r, "betas", beta, &cost));
+  PCCL_TRY(read_cost(r, "betas", beta, &cost));
   polyccl_result result = pccl_builder_link(&r->builder, r->device[src], r->device[dst], "link",
                                             bandwidth_of(r, cost) * (double)json_integer_value(count), r->latency);
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: links[%d][%d]: ", r->file, dst, src);
@@ -161,12 +162,13 @@ static polyccl_result add_fabric(reader *r) {
   double cost[2];
   size_t count = json_array_size(costs);
   if (count != 1 && !(count == 2 && r->gpus == 8)) {
-    return wrong(r,
-                 "\"node_betas_list\" must have one cost (all GPUs on a switch), or two for the 8 GPUs of an NDv2; "
-                 "other machines have \"links\" and \"betas\"");
+    return refuse_file(
+        r,
+        "\"node_betas_list\" must have one cost (all GPUs on a switch), or two for the 8 GPUs of an NDv2; "
+        "other machines have \"links\" and \"betas\"");
   }
   for (size_t i = 0; i < count; i++) {
-    PCCL_TRY(get_cost(r, "node_betas_list", json_array_get(costs, i), &cost[i]));
+    PCCL_TRY(read_cost(r, "node_betas_list", json_array_get(costs, i), &cost[i]));
   }
   if (count == 1) {
     add_switch(r, cost[0]);
@@ -184,8 +186,8 @@ static polyccl_result add_nics(reader *r) {
   if (r->nics == 0) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(get_number(r, "remote_alpha", 0, &alpha));
-  PCCL_TRY(get_cost(r, "remote_beta", json_object_get(r->root, "remote_beta"), &beta));
+  PCCL_TRY(read_number(r, "remote_alpha", 0, &alpha));
+  PCCL_TRY(read_cost(r, "remote_beta", json_object_get(r->root, "remote_beta"), &beta));
   double latency = fmax(0, alpha * r->unit / 2 - PCCL_NETWORK_LATENCY), bandwidth = bandwidth_of(r, beta);
   int more = r->nics > r->gpus ? r->nics : r->gpus, last = -1;
   int32_t nic = -1;
@@ -206,13 +208,13 @@ static polyccl_result read_head(reader *r, bool *named) {
   double alpha;
   r->name = json_string_value(json_object_get(r->root, "name"));
   if (r->name == NULL || r->name[0] == '\0') {
-    return wrong(r, "\"name\" must be a string");
+    return refuse_file(r, "\"name\" must be a string");
   }
-  PCCL_TRY(get_count(r, "gpus_per_node", 1, &r->gpus));
-  PCCL_TRY(get_number(r, "alpha", 0, &alpha));
+  PCCL_TRY(read_count(r, "gpus_per_node", 1, &r->gpus));
+  PCCL_TRY(read_number(r, "alpha", 0, &alpha));
   const json_t *nics = json_object_get(r->root, "nics_per_node");
   if (nics != NULL && json_integer_value(nics) != -1) { /* -1: none, as TACCL has it */
-    PCCL_TRY(get_count(r, "nics_per_node", 0, &r->nics));
+    PCCL_TRY(read_count(r, "nics_per_node", 0, &r->nics));
   }
   r->chunk = chunk_of(r->name);
   *named = r->chunk > 0;

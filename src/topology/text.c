@@ -16,8 +16,8 @@ static void write_models(const polyccl_topology *t, pccl_text *out) {
       pccl_text_add(out, " (%d at once)", (int)m->concurrent_blocks);
     }
     if (m->pipeline > 0) {
-      pccl_text_add(out, ", steps cut in %d of %llu to %llu B", (int)m->pipeline, (unsigned long long)m->least_tile,
-                    (unsigned long long)m->most_tile);
+      pccl_text_add(out, ", steps cut in %d of %llu to %llu B", (int)m->pipeline, (unsigned long long)m->min_tile,
+                    (unsigned long long)m->max_tile);
     }
     pccl_text_add(out, m->by_reference ? ", messages by reference\n" : "\n");
     for (int32_t k = 0; k < m->rates; k++) {
@@ -83,16 +83,16 @@ static polyccl_result write_route(const polyccl_topology *t, int src, int dst, i
 
 /* From the first rank to all, and of other machines from the last: what there is to see without the square of it. */
 static polyccl_result write_routes(const polyccl_topology *t, pccl_text *out) {
-  enum { MOST = 64 };
+  enum { MAX_ROUTES = 64 };
   int32_t *links = NULL;
   size_t capacity = 0;
   polyccl_result result = POLYCCL_SUCCESS;
   pccl_text_add(out, "routes from rank 0:\n");
-  for (int dst = 1; dst < t->ranks && dst <= MOST && result == POLYCCL_SUCCESS; dst++) {
+  for (int dst = 1; dst < t->ranks && dst <= MAX_ROUTES && result == POLYCCL_SUCCESS; dst++) {
     result = write_route(t, 0, dst, &links, &capacity, out);
   }
-  if (t->ranks > MOST + 1) {
-    pccl_text_add(out, "  ... and to %d more\n", (int)t->ranks - MOST - 1);
+  if (t->ranks > MAX_ROUTES + 1) {
+    pccl_text_add(out, "  ... and to %d more\n", (int)t->ranks - MAX_ROUTES - 1);
   }
   free(links);
   return result;

@@ -1,4 +1,4 @@
-/* Which send made which receive possible. */
+/* Joins each receive to the send that made it possible, and sorts the records. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ static bool same_connection(const end *a, const end *b) {
   return a->src == b->src && a->dst == b->dst && a->channel == b->channel;
 }
 
-static size_t collect(const polyccl_trace *trace, bool sends, end *ends) {
+static size_t collect_ends(const polyccl_trace *trace, bool sends, end *ends) {
   size_t count = 0;
   for (size_t i = 0; i < trace->steps; i++) {
     const polyccl_trace_step *step = &trace->step[i];
@@ -52,7 +52,7 @@ static polyccl_result join_steps(polyccl_trace *trace) {
     free(receives);
     return pccl_no_memory("joining a trace");
   }
-  size_t send_count = collect(trace, true, sends), receive_count = collect(trace, false, receives);
+  size_t send_count = collect_ends(trace, true, sends), receive_count = collect_ends(trace, false, receives);
   for (size_t s = 0, r = 0; s < send_count && r < receive_count;) {
     if (same_connection(&sends[s], &receives[r])) {
       trace->step[receives[r++].order].message = sends[s++].order;
@@ -93,7 +93,7 @@ static polyccl_result join_records(polyccl_trace *trace) {
   return result;
 }
 
-/* qsort has no context argument: the block travels with the record. */
+/* qsort() has no context argument, so the block is kept beside the record. */
 typedef struct keyed {
   polyccl_trace_record record;
   int32_t block;

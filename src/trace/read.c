@@ -1,4 +1,5 @@
-/* Chrome trace events -> a trace. Events are parsed one at a time: the file is in memory once, its tree never. */
+/* Reads Chrome trace events into a trace. Events are parsed one at a time, so the whole JSON tree is never in memory.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/kind.h"
 #include "trace/reader.h"
 
-#define MOST_BYTES ((size_t)2 << 30)
+#define MAX_BYTES ((size_t)2 << 30)
 
 static int line_of(const pccl_reader *r, size_t at) {
   int line = 1;
@@ -19,7 +20,7 @@ static int line_of(const pccl_reader *r, size_t at) {
   return line;
 }
 
-static polyccl_result bad(const pccl_reader *r, const char *what) {
+static polyccl_result refuse_text(const pccl_reader *r, const char *what) {
   return pccl_fail_at(POLYCCL_ERROR_INVALID, (polyccl_location){r->name, line_of(r, r->at)}, "%s", what);
 }
 
@@ -28,21 +29,21 @@ polyccl_result pccl_reader_bad_event(const pccl_reader *r, const char *what) {
                       what);
 }
 
-static char peek(pccl_reader *r) {
+static char peek_char(pccl_reader *r) {
   while (r->at < r->length && strchr(" \t\r\n", r->text[r->at]) != NULL && r->text[r->at] != '\0') {
     r->at++;
   }
   return r->at < r->length ? r->text[r->at] : '\0';
 }
 
-static bool take(pccl_reader *r, char c) {
-  bool found = peek(r) == c && c != '\0';
+static bool accept_char(pccl_reader *r, char c) {
+  bool found = peek_char(r) == c && c != '\0';
   r->at += found;
   return found;
 }
 
-/* The next JSON value, whole. */
-static polyccl_result load(pccl_reader *r, json_t **value) {
+/* Reads the next JSON value. */
+static polyccl_result load_value(pccl_reader *r, json_t **value) {
   json_error_t error;
   *value = json_loadb(r->text + r->at, r->length - r->at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error);
   if (*value == NULL) {
@@ -81,14 +82,14 @@ static polyccl_result read_complete(pccl_reader *r, const json_t *event) {
   polyccl_trace_record record = {.message = -1};
   if (!pccl_reader_natural(json_object_get(event, "pid"), &rank) ||
       !pccl_reader_natural(json_object_get(event, "tid"), &tb)) {
-    return r->own ? pccl_reader_bad_event(r, "\"pid\" and \"tid\" are numbers from 0") : POLYCCL_SUCCESS;
+    return r->own ? pccl_reader_bad_event(r, "\"pid\" and \"tid\" must be whole numbers from 0") : POLYCCL_SUCCESS;
   }
-  if (!json_is_number(ts) || fabs(json_number_value(ts)) > PCCL_TRACE_MOST || !json_is_number(dur) ||
-      json_number_value(dur) < 0 || json_number_value(dur) > PCCL_TRACE_MOST) {
+  if (!json_is_number(ts) || fabs(json_number_value(ts)) > PCCL_TRACE_MAX || !json_is_number(dur) ||
+      json_number_value(dur) < 0 || json_number_value(dur) > PCCL_TRACE_MAX) {
     return pccl_reader_bad_event(r, "a complete event needs \"ts\" and \"dur\" >= 0");
   }
   if (json_object_get(args, "batch") != NULL && !pccl_reader_natural(json_object_get(args, "batch"), &batch)) {
-    return pccl_reader_bad_event(r, "\"batch\" is a number from 0");
+    return pccl_reader_bad_event(r, "\"batch\" must be a whole number from 0");
   }
   PCCL_TRY(pccl_reader_block(r, rank, tb, &block));
   PCCL_TRY(pccl_reader_step(r, block, args, name != NULL ? name : "", &record.step));
@@ -109,14 +110,15 @@ static polyccl_result read_counter(pccl_reader *r, const json_t *event) {
     return POLYCCL_SUCCESS; /* a counter of something else */
   }
   polyccl_result result = polyccl_trace_add_sample(r->trace, link, json_number_value(ts), json_number_value(rate));
-  return result != POLYCCL_ERROR_INVALID ? result
-                                         : pccl_reader_bad_event(r, "a counter of no link, or a negative rate");
+  return result != POLYCCL_ERROR_INVALID
+             ? result
+             : pccl_reader_bad_event(r, "a counter must name a link, and its rate must not be negative");
 }
 
 static polyccl_result read_event(pccl_reader *r, const json_t *event) {
   const char *phase = json_string_value(json_object_get(event, "ph"));
   if (phase == NULL) {
-    return pccl_reader_bad_event(r, "an event is an object with \"ph\"");
+    return pccl_reader_bad_event(r, "an event must be an object with \"ph\"");
   }
   return strcmp(phase, "X") == 0   ? read_complete(r, event)
          : strcmp(phase, "C") == 0 ? read_counter(r, event)
@@ -124,16 +126,16 @@ static polyccl_result read_event(pccl_reader *r, const json_t *event) {
 }
 
 static polyccl_result read_events(pccl_reader *r) {
-  if (!take(r, '[')) {
-    return bad(r, "\"traceEvents\" is an array");
+  if (!accept_char(r, '[')) {
+    return refuse_text(r, "\"traceEvents\" must be an array");
   }
-  for (r->event = 0; peek(r) != ']'; r->event++) {
-    if (r->event > 0 && !take(r, ',')) {
-      return bad(r, "',' or ']' expected");
+  for (r->event = 0; peek_char(r) != ']'; r->event++) {
+    if (r->event > 0 && !accept_char(r, ',')) {
+      return refuse_text(r, "',' or ']' is expected here");
     }
-    peek(r);
+    peek_char(r);
     json_t *event;
-    PCCL_TRY(load(r, &event));
+    PCCL_TRY(load_value(r, &event));
     polyccl_result result = read_event(r, event);
     json_decref(event);
     PCCL_TRY(result);
@@ -142,7 +144,7 @@ static polyccl_result read_events(pccl_reader *r) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result replace(char **text, const json_t *value) {
+static polyccl_result replace_text(char **text, const json_t *value) {
   char *copy = json_is_string(value) ? pccl_strdup(json_string_value(value)) : NULL;
   if (json_is_string(value) && copy == NULL) {
     return pccl_no_memory("reading a trace");
@@ -160,11 +162,11 @@ static polyccl_result read_header(pccl_reader *r, const json_t *header) {
     return POLYCCL_SUCCESS;
   }
   if (strcmp(format, "polyccl-trace 1") != 0) {
-    return bad(r, "a trace of a later version (known: polyccl-trace 1)");
+    return refuse_text(r, "the trace is of a later version than polyccl-trace 1");
   }
   r->own = true;
-  PCCL_TRY(replace(&r->trace->name, json_object_get(header, "name")));
-  PCCL_TRY(replace(&r->trace->source, json_object_get(header, "source")));
+  PCCL_TRY(replace_text(&r->trace->name, json_object_get(header, "name")));
+  PCCL_TRY(replace_text(&r->trace->source, json_object_get(header, "source")));
   size_t i;
   json_t *link;
   json_array_foreach(json_object_get(header, "links"), i, link) {
@@ -178,20 +180,20 @@ static polyccl_result read_header(pccl_reader *r, const json_t *header) {
 
 static polyccl_result read_member(pccl_reader *r, bool *events) {
   json_t *key, *value;
-  PCCL_TRY(load(r, &key));
+  PCCL_TRY(load_value(r, &key));
   bool is_events = json_is_string(key) && strcmp(json_string_value(key), "traceEvents") == 0;
   bool is_header = json_is_string(key) && strcmp(json_string_value(key), "otherData") == 0;
   bool is_string = json_is_string(key);
   json_decref(key);
-  if (!is_string || !take(r, ':')) {
-    return bad(r, "\"name\": value expected");
+  if (!is_string || !accept_char(r, ':')) {
+    return refuse_text(r, "\"name\": value is expected here");
   }
-  peek(r);
+  peek_char(r);
   if (is_events) {
     *events = true;
     return read_events(r);
   }
-  PCCL_TRY(load(r, &value));
+  PCCL_TRY(load_value(r, &value));
   polyccl_result result = is_header ? read_header(r, value) : POLYCCL_SUCCESS;
   json_decref(value);
   return result;
@@ -199,21 +201,21 @@ static polyccl_result read_member(pccl_reader *r, bool *events) {
 
 static polyccl_result read_document(pccl_reader *r) {
   bool events = false;
-  if (peek(r) == '[') {
+  if (peek_char(r) == '[') {
     return read_events(r);
   }
-  if (!take(r, '{')) {
-    return bad(r, "a trace is JSON: an array of events, or an object with \"traceEvents\"");
+  if (!accept_char(r, '{')) {
+    return refuse_text(r, "a trace must be a JSON array of events, or a JSON object with \"traceEvents\"");
   }
-  for (bool first = true; peek(r) != '}'; first = false) {
-    if (!first && !take(r, ',')) {
-      return bad(r, "',' or '}' expected");
+  for (bool first = true; peek_char(r) != '}'; first = false) {
+    if (!first && !accept_char(r, ',')) {
+      return refuse_text(r, "',' or '}' is expected here");
     }
-    peek(r);
+    peek_char(r);
     PCCL_TRY(read_member(r, &events));
   }
   r->at++;
-  return events ? POLYCCL_SUCCESS : bad(r, "no \"traceEvents\"");
+  return events ? POLYCCL_SUCCESS : refuse_text(r, "the object has no \"traceEvents\"");
 }
 
 polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t length, polyccl_trace **trace) {
@@ -222,8 +224,8 @@ polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t le
   pccl_reader r = {.name = name, .text = text, .length = length};
   PCCL_TRY(pccl_trace_new(name, "measured", &r.trace));
   polyccl_result result = read_document(&r);
-  if (result == POLYCCL_SUCCESS && peek(&r) != '\0') {
-    result = bad(&r, "text after the end");
+  if (result == POLYCCL_SUCCESS && peek_char(&r) != '\0') {
+    result = refuse_text(&r, "there is text after the end of the trace");
   }
   if (result == POLYCCL_SUCCESS) {
     result = pccl_reader_settle(&r);
@@ -243,7 +245,7 @@ polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t le
 polyccl_result polyccl_trace_read(const char *path, polyccl_trace **trace) {
   char *text;
   size_t length;
-  PCCL_TRY(pccl_read_file(path, MOST_BYTES, &text, &length));
+  PCCL_TRY(pccl_read_file(path, MAX_BYTES, &text, &length));
   polyccl_result result = polyccl_trace_parse(path, text, length, trace);
   free(text);
   return result;

@@ -1,4 +1,4 @@
-/* The tables of a trace that is being read: blocks, steps, places. */
+/* The tables of a trace while it is read: blocks, steps, places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +9,24 @@
 
 /* ---- blocks, steps, places ---- */
 
-static polyccl_result no_memory(void) { return pccl_no_memory("reading a trace"); }
+static polyccl_result out_of_memory(void) { return pccl_no_memory("reading a trace"); }
 
 static polyccl_result find_place(pccl_reader *r, const char *text, int32_t *place) {
   uint64_t hash = 1469598103934665603u;
   for (const char *c = text; *c != '\0'; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
   }
-  for (hash >>= 1;; hash = pccl_mix64(hash) >> 1) { /* texts of one hash take further ones in turn */
+  for (hash >>= 1;; hash = pccl_mix64(hash) >> 1) { /* a text whose hash is taken tries the next one */
     bool is_new = false;
     uint64_t *slot = pccl_map_put(&r->place_of, hash, r->places.len, &is_new);
     if (slot == NULL) {
-      return no_memory();
+      return out_of_memory();
     }
     if (is_new) {
       char *copy = pccl_strdup(text);
       if (copy == NULL || !pccl_vec_push(&r->places, copy)) {
         free(copy);
-        return no_memory();
+        return out_of_memory();
       }
     }
     if (strcmp(r->places.data[*slot], text) == 0) {
@@ -40,7 +40,7 @@ polyccl_result pccl_reader_block(pccl_reader *r, int32_t rank, int32_t tb, int32
   bool is_new = false;
   uint64_t *slot = pccl_map_put(&r->block_of, (uint64_t)(uint32_t)rank << 32 | (uint32_t)tb, r->blocks.len, &is_new);
   if (slot == NULL || (is_new && !pccl_vec_push(&r->blocks, (polyccl_trace_block){.rank = rank, .tb = tb}))) {
-    return no_memory();
+    return out_of_memory();
   }
   *block = (int32_t)*slot;
   return POLYCCL_SUCCESS;
@@ -71,7 +71,7 @@ static polyccl_result parse_connection(const pccl_reader *r, const json_t *args,
   *rank = *channel = -1;
   if (value != NULL &&
       (!json_is_string(value) || !parse_pair(json_string_value(value), rank, channel, &end) || *end != '\0')) {
-    return pccl_reader_bad_event(r, "\"from\" and \"to\" are \"RANK.CHANNEL\"");
+    return pccl_reader_bad_event(r, "\"from\" and \"to\" must be \"RANK.CHANNEL\"");
   }
   return POLYCCL_SUCCESS;
 }
@@ -87,7 +87,7 @@ static polyccl_result parse_operand(const pccl_reader *r, const json_t *args, co
   char *end = NULL;
   long number = letter != NULL ? strtol(text + 1, &end, 10) : -1;
   if (letter == NULL || end == text + 1 || *end != '\0' || number < 0 || number > INT32_MAX) {
-    return pccl_reader_bad_event(r, "\"src\" and \"dst\" are a buffer's letter and an offset, as \"i0\"");
+    return pccl_reader_bad_event(r, "\"src\" and \"dst\" must be the letter of a buffer and an offset, as in \"i0\"");
   }
   *buffer = (uint8_t)(letter - "ios");
   *offset = (int32_t)number;
@@ -100,10 +100,10 @@ static polyccl_result parse_waits(pccl_reader *r, const json_t *args, polyccl_tr
   for (const char *at = json_is_string(value) ? json_string_value(value) : ""; *at != '\0';) {
     polyccl_wait wait;
     if (!parse_pair(at, &wait.tb, &wait.step, &at)) {
-      return pccl_reader_bad_event(r, "\"wait\" is a list of \"TB.STEP\"");
+      return pccl_reader_bad_event(r, "\"wait\" must be a list of \"TB.STEP\"");
     }
     if (!pccl_vec_push(&r->waits, wait)) {
-      return no_memory();
+      return out_of_memory();
     }
     step->waits++;
     at += strspn(at, " ");
@@ -145,18 +145,18 @@ polyccl_result pccl_reader_step(pccl_reader *r, int32_t block, const json_t *arg
     PCCL_TRY(find_place(r, name, &place));
     step.number = place;
   } else {
-    return pccl_reader_bad_event(r, "\"step\" is a number from 0");
+    return pccl_reader_bad_event(r, "\"step\" must be a whole number from 0");
   }
   bool is_new = false;
   uint64_t *slot =
       pccl_map_put(&r->step_of, (uint64_t)(uint32_t)block << 32 | (uint32_t)step.number, r->steps.len, &is_new);
   if (slot == NULL) {
-    return no_memory();
+    return out_of_memory();
   }
   *index = (int32_t)*slot;
   if (is_new) {
     PCCL_TRY(describe_step(r, args, name, &step));
-    return pccl_vec_push(&r->steps, step) ? POLYCCL_SUCCESS : no_memory();
+    return pccl_vec_push(&r->steps, step) ? POLYCCL_SUCCESS : out_of_memory();
   }
   return POLYCCL_SUCCESS;
 }
@@ -173,8 +173,8 @@ static int steps_by_block(const void *left, const void *right) {
   return a->block != b->block ? (a->block < b->block ? -1 : 1) : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Sorts the blocks and the steps; new_step[i] is where step i went. The `message` fields hold the old index. */
-static void sort(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
+/* Sorts the blocks and the steps; new_step[i] is the new index of step i. Meanwhile `message` holds the old index. */
+static void sort_tables(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
   for (size_t i = 0; i < r->blocks.len; i++) {
     r->blocks.data[i].step = i;
   }
@@ -201,24 +201,25 @@ static void sort(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
 polyccl_result pccl_reader_settle(pccl_reader *r) {
   struct pccl_trace_building *building = r->trace->building;
   if (building->records.len == 0) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "%s: the trace has no complete events (\"ph\": \"X\" with pid, tid, ts, dur)", r->name);
   }
   int32_t *new_block = pccl_array(r->blocks.len, sizeof *new_block);
   int32_t *new_step = pccl_array(r->steps.len, sizeof *new_step);
   if (new_block == NULL || new_step == NULL) {
     free(new_block);
     free(new_step);
-    return no_memory();
+    return out_of_memory();
   }
-  sort(r, new_block, new_step);
-  double least = r->own ? 0 : INFINITY;
+  sort_tables(r, new_block, new_step);
+  double earliest = r->own ? 0 : INFINITY;
   for (size_t i = 0; i < building->records.len; i++) {
     building->records.data[i].step = new_step[building->records.data[i].step];
-    least = r->own ? 0 : fmin(least, building->records.data[i].begin);
+    earliest = r->own ? 0 : fmin(earliest, building->records.data[i].begin);
   }
   for (size_t i = 0; i < building->records.len; i++) {
-    building->records.data[i].begin -= least;
-    building->records.data[i].end -= least;
+    building->records.data[i].begin -= earliest;
+    building->records.data[i].end -= earliest;
   }
   free(new_block);
   free(new_step);

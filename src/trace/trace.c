@@ -178,7 +178,7 @@ polyccl_result polyccl_trace_create(const polyccl_plan *plan, const char *source
 /* ---- adding ---- */
 
 static polyccl_result check_open(const polyccl_trace *trace) {
-  return trace->finished ? pccl_fail(POLYCCL_ERROR_INVALID, "the trace is finished, nothing can be added")
+  return trace->finished ? pccl_fail(POLYCCL_ERROR_INVALID, "the trace is finished, so nothing can be added")
                          : POLYCCL_SUCCESS;
 }
 
@@ -187,19 +187,20 @@ polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event
   const struct pccl_trace_building *building = trace->building;
   if (building->rank_block == NULL || event->rank < 0 || event->rank >= building->ranks || event->tb < 0 ||
       event->tb >= building->rank_block[event->rank + 1] - building->rank_block[event->rank]) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "trace: the plan has no thread block %d on rank %d", event->tb,
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan of the trace has no thread block %d on rank %d", event->tb,
                      event->rank);
   }
   const polyccl_trace_block *block = &trace->block[building->rank_block[event->rank] + event->tb];
   if (event->step < 0 || (size_t)event->step >= block->steps) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "trace: rank %d, thread block %d has no step %d", event->rank, event->tb,
-                     event->step);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "in the trace, rank %d, thread block %d has no step %d", event->rank,
+                     event->tb, event->step);
   }
   if ((unsigned)event->state >= POLYCCL_TRACE_STATE_COUNT || event->batch < 0 ||
-      !(fabs(event->begin) <= PCCL_TRACE_MOST) || !(event->end <= PCCL_TRACE_MOST) || event->end < event->begin) {
-    return pccl_fail(POLYCCL_ERROR_INVALID,
-                     "trace: rank %d, thread block %d, step %d: bad event (state %d, micro-batch %d, %g to %g us)",
-                     event->rank, event->tb, event->step, (int)event->state, event->batch, event->begin, event->end);
+      !(fabs(event->begin) <= PCCL_TRACE_MAX) || !(event->end <= PCCL_TRACE_MAX) || event->end < event->begin) {
+    return pccl_fail(
+        POLYCCL_ERROR_INVALID,
+        "the event of rank %d, thread block %d, step %d is not valid (state %d, micro-batch %d, %g to %g us)",
+        event->rank, event->tb, event->step, (int)event->state, event->batch, event->begin, event->end);
   }
   polyccl_trace_record record = {.begin = event->begin,
                                  .end = event->end,
@@ -214,7 +215,7 @@ polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event
 polyccl_result polyccl_trace_add_link(polyccl_trace *trace, const char *name, double bandwidth, int *link) {
   PCCL_TRY(check_open(trace));
   polyccl_trace_link made = {.name = pccl_strdup(name),
-                             .bandwidth = bandwidth > 0 ? fmin(bandwidth, PCCL_TRACE_MOST) : 0};
+                             .bandwidth = bandwidth > 0 ? fmin(bandwidth, PCCL_TRACE_MAX) : 0};
   if (made.name == NULL || !pccl_vec_push(&trace->building->links, made)) {
     free(made.name);
     return pccl_no_memory("a trace's links");
@@ -225,9 +226,9 @@ polyccl_result polyccl_trace_add_link(polyccl_trace *trace, const char *name, do
 
 polyccl_result polyccl_trace_add_sample(polyccl_trace *trace, int link, double time, double rate) {
   PCCL_TRY(check_open(trace));
-  if (link < 0 || (size_t)link >= trace->building->links.len || !(fabs(time) <= PCCL_TRACE_MOST) ||
-      !(rate >= 0 && rate <= PCCL_TRACE_MOST)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "trace: bad sample (link %d, %g us, %g GB/s)", link, time, rate);
+  if (link < 0 || (size_t)link >= trace->building->links.len || !(fabs(time) <= PCCL_TRACE_MAX) ||
+      !(rate >= 0 && rate <= PCCL_TRACE_MAX)) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the sample of link %d is not valid (%g us, %g GB/s)", link, time, rate);
   }
   polyccl_trace_sample sample = {.time = time, .rate = rate, .link = link};
   return pccl_vec_push(&trace->building->samples, sample) ? POLYCCL_SUCCESS : pccl_no_memory("a trace's samples");
@@ -270,7 +271,7 @@ polyccl_result polyccl_trace_finish(polyccl_trace *trace) {
   PCCL_TRY(check_open(trace));
   struct pccl_trace_building *building = trace->building;
   if (building->records.len > INT32_MAX || building->samples.len > INT32_MAX) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "trace: more than %d records", INT32_MAX);
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the trace has more than %d records", INT32_MAX);
   }
   trace->record = building->records.data;
   trace->records = building->records.len;

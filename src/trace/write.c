@@ -17,7 +17,7 @@ typedef struct writer {
   bool first, failed;
 } writer;
 
-static void flush(writer *w) {
+static void flush_writer(writer *w) {
   if (w->text.len > 0 && !w->failed) {
     w->failed = fwrite(w->text.data, 1, w->text.len, w->to) != w->text.len;
   }
@@ -26,7 +26,7 @@ static void flush(writer *w) {
 
 static void begin_event(writer *w) {
   if (w->text.len >= PIECE) {
-    flush(w);
+    flush_writer(w);
   }
   pccl_text_add(&w->text, w->first ? "\n" : ",\n");
   w->first = false;
@@ -63,7 +63,7 @@ static void add_step(pccl_text *text, const polyccl_trace *trace, const polyccl_
   if (traits->writes_dst) {
     pccl_text_add(text, ",\"dst\":\"%c%d\"", buffers[step->dst_buf % 3], step->dst);
   }
-  if (step->op != POLYCCL_STEP_NOP) {
+  if (pccl_op_moves(step->op)) {
     pccl_text_add(text, ",\"count\":%d", step->count);
   }
   if (step->recv_rank >= 0) {
@@ -84,7 +84,7 @@ static void add_step(pccl_text *text, const polyccl_trace *trace, const polyccl_
 }
 
 /* Ends meet the next begin after rounding too: viewers nest what overlaps by a picosecond. */
-static double rounded(double time) { return rint(time * 1e6) / 1e6; }
+static double round_time(double time) { return rint(time * 1e6) / 1e6; }
 
 static void write_record(writer *w, const polyccl_trace *trace, const polyccl_trace_record *record) {
   const polyccl_trace_step *step = &trace->step[record->step];
@@ -99,7 +99,7 @@ static void write_record(writer *w, const polyccl_trace *trace, const polyccl_tr
                 state, block->rank, block->tb);
   pccl_json_number(&w->text, record->begin);
   pccl_text_add(&w->text, ",\"dur\":");
-  pccl_json_number(&w->text, rounded(record->end) - rounded(record->begin));
+  pccl_json_number(&w->text, round_time(record->end) - round_time(record->begin));
   pccl_text_add(&w->text, ",\"args\":{\"step\":%d,\"batch\":%d", step->number, record->batch);
   add_step(&w->text, trace, step);
   pccl_text_add(&w->text, record->critical ? ",\"critical\":true}}" : "}}");
@@ -178,11 +178,11 @@ polyccl_result polyccl_trace_write(const polyccl_trace *trace, FILE *to) {
   }
   write_links(&w, trace);
   pccl_text_add(&w.text, "\n]}\n");
-  flush(&w);
+  flush_writer(&w);
   bool no_memory = w.text.failed;
   pccl_text_free(&w.text);
   if (no_memory) {
     return pccl_no_memory("a trace's text");
   }
-  return w.failed || fflush(to) != 0 ? pccl_fail_errno("writing a trace") : POLYCCL_SUCCESS;
+  return w.failed || fflush(to) != 0 ? pccl_fail_errno("cannot write the trace") : POLYCCL_SUCCESS;
 }

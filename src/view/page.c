@@ -8,8 +8,8 @@
 #include "view/paint.h"
 #include "view/thin.h"
 
-/* What browsers still open: about 250 MB of page. */
-enum { MOST_RECORDS = 4000000, MOST_SAMPLES = 400000 };
+/* A page with so many records has about 250 MB, which browsers can still open. */
+enum { MAX_RECORDS = 4000000, MAX_SAMPLES = 400000 };
 
 extern const unsigned char pccl_page_html[], pccl_page_style[], pccl_page_script[];
 extern const size_t pccl_page_html_size, pccl_page_style_size, pccl_page_script_size;
@@ -36,7 +36,7 @@ static uint64_t bits_of(const unsigned char *field, size_t bytes) {
   }
 }
 
-/* Base64 of what is fed, little-endian whatever the machine is. */
+/* Encodes integers as base64, little-endian on every machine. */
 typedef struct encoder {
   pccl_text *out;
   char buffer[4096];
@@ -55,7 +55,7 @@ static void put_digit(encoder *e, char digit) {
   }
 }
 
-static void feed(encoder *e, uint64_t bits, size_t bytes) {
+static void encode_bits(encoder *e, uint64_t bits, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) {
     e->pending = e->pending << 8 | (bits >> (8 * i) & 0xFF);
     if (++e->pending_bytes == 3) {
@@ -68,7 +68,7 @@ static void feed(encoder *e, uint64_t bits, size_t bytes) {
   }
 }
 
-static void end_feed(encoder *e) {
+static void end_encoding(encoder *e) {
   if (e->pending_bytes > 0) {
     uint32_t bits = e->pending << (e->pending_bytes == 1 ? 16 : 8);
     put_digit(e, digits[bits >> 18 & 63]);
@@ -83,9 +83,9 @@ static void add_column(pccl_text *out, const column *c, const void *records, siz
   encoder e = {.out = out};
   pccl_text_add(out, "\"%s\":\"%s:", c->name, c->type);
   for (size_t i = 0; i < count; i++) {
-    feed(&e, bits_of((const unsigned char *)records + i * stride + c->offset, c->bytes), c->bytes);
+    encode_bits(&e, bits_of((const unsigned char *)records + i * stride + c->offset, c->bytes), c->bytes);
   }
-  end_feed(&e);
+  end_encoding(&e);
   pccl_text_bytes(out, "\"", 1);
 }
 
@@ -109,10 +109,10 @@ static void add_blocks(pccl_text *out, const polyccl_trace *trace) {
   encoder e = {.out = out}; /* where each block's records start, and where the last one's end */
   pccl_text_add(out, ",\"record\":\"u4:");
   for (size_t i = 0; i < trace->blocks; i++) {
-    feed(&e, trace->block[i].record, 4);
+    encode_bits(&e, trace->block[i].record, 4);
   }
-  feed(&e, trace->records, 4);
-  end_feed(&e);
+  encode_bits(&e, trace->records, 4);
+  end_encoding(&e);
   pccl_text_add(out, "\"}");
 }
 
@@ -180,10 +180,10 @@ static void add_trace(pccl_text *out, const polyccl_trace *trace, const pccl_thi
   encoder e = {.out = out};
   pccl_text_add(out, ",\n\"wait\":\"i4:");
   for (size_t i = 0; i < trace->waits; i++) {
-    feed(&e, (uint32_t)trace->wait[i].tb, 4);
-    feed(&e, (uint32_t)trace->wait[i].step, 4);
+    encode_bits(&e, (uint32_t)trace->wait[i].tb, 4);
+    encode_bits(&e, (uint32_t)trace->wait[i].step, 4);
   }
-  end_feed(&e);
+  end_encoding(&e);
   pccl_text_add(out, "\",\n\"places\":[");
   for (size_t i = 0; i < trace->places; i++) {
     pccl_text_bytes(out, ",", i > 0 ? 1 : 0);
@@ -237,7 +237,7 @@ static polyccl_result add_data(pccl_text *out, const char *title, const pccl_fac
   for (size_t i = 0; i < trace_count; i++) {
     pccl_text_bytes(out, ",\n", i > 0 ? 2 : 0);
     pccl_thinned thinned;
-    PCCL_TRY(pccl_thin_samples(traces[i], MOST_SAMPLES, &thinned));
+    PCCL_TRY(pccl_thin_samples(traces[i], MAX_SAMPLES, &thinned));
     add_trace(out, traces[i], &thinned);
     pccl_thinned_free(&thinned);
   }
@@ -266,10 +266,10 @@ static void add_template(pccl_text *out, const char *title, const pccl_text *dat
 polyccl_result pccl_page_write(const char *title, const pccl_fact *facts, size_t fact_count,
                                const polyccl_trace *const *traces, size_t trace_count, FILE *to) {
   for (size_t i = 0; i < trace_count; i++) {
-    if (traces[i]->records > MOST_RECORDS) {
+    if (traces[i]->records > MAX_RECORDS) {
       return pccl_fail(POLYCCL_ERROR_LIMIT,
-                       "%zu boxes are more than a page can hold (%d): take a smaller size or fewer micro-batches",
-                       traces[i]->records, MOST_RECORDS);
+                       "%zu boxes are more than a page can hold (%d); take a smaller size or fewer micro-batches",
+                       traces[i]->records, MAX_RECORDS);
     }
   }
   pccl_text data = {0}, out = {0};
@@ -279,7 +279,7 @@ polyccl_result pccl_page_write(const char *title, const pccl_fact *facts, size_t
   }
   bool no_memory = data.failed || out.failed;
   if (result == POLYCCL_SUCCESS && !no_memory && (fwrite(out.data, 1, out.len, to) != out.len || fflush(to) != 0)) {
-    result = pccl_fail_errno("writing a page");
+    result = pccl_fail_errno("cannot write the page");
   }
   pccl_text_free(&data);
   pccl_text_free(&out);

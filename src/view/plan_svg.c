@@ -1,4 +1,4 @@
-/* A plan as rows of thread blocks, without a clock. */
+/* Draws a plan as rows of thread blocks, without a clock. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "view/pictures.h"
 #include "view/schedule.h"
 
-/* Beyond this the picture is larger than any page. */
-enum { MAX_ROWS = 512, MOST_BOXES = 20000 };
+/* A picture with more would be larger than any page. */
+enum { MAX_ROWS = 512, MAX_BOXES = 20000 };
 
 typedef struct drawing {
   pccl_svg *svg;
@@ -31,7 +31,7 @@ static double box_x(const drawing *d, size_t step) {
 
 static double box_y(const drawing *d, size_t step) { return d->row_y[d->schedule.block[step]]; }
 
-static void operands(pccl_text *text, const polyccl_step *step) {
+static void add_operands(pccl_text *text, const polyccl_step *step) {
   const pccl_op_traits *op = &pccl_ops[step->op];
   static const char buffers[] = "ios";
   if (op->reads_src) {
@@ -45,14 +45,14 @@ static void operands(pccl_text *text, const polyccl_step *step) {
   }
 }
 
-static void describe(const drawing *d, size_t i, pccl_text *text) {
+static void describe_step(const drawing *d, size_t i, pccl_text *text) {
   const polyccl_plan *plan = d->plan;
   const polyccl_step *step = &plan->step[i];
   const polyccl_thread_block *tb = &plan->tb[d->schedule.block[i]];
   polyccl_location at = pccl_step_location(plan, step);
   pccl_text_add(text, "rank %d, thread block %d, step %d: %s ", tb->rank,
                 d->schedule.block[i] - plan->rank[tb->rank].tb, (int32_t)i - tb->step, pccl_ops[step->op].name);
-  operands(text, step);
+  add_operands(text, step);
   if (step->recv >= 0) {
     pccl_text_add(text, ", from rank %d channel %d", plan->connection[step->recv].src,
                   plan->connection[step->recv].channel);
@@ -66,7 +66,7 @@ static void describe(const drawing *d, size_t i, pccl_text *text) {
   }
 }
 
-/* One rank's boxes have room for where the message goes, and for the source line. */
+/* In the picture of one rank the boxes have room for the peers and the source line. */
 static void draw_details(const drawing *d, size_t i, double x, double y) {
   const polyccl_plan *plan = d->plan;
   const polyccl_step *step = &plan->step[i];
@@ -95,7 +95,7 @@ static void draw_box(const drawing *d, size_t i) {
   double x = box_x(d, i), y = box_y(d, i);
   const char *paint = pccl_op_paint[step->op].light, *ink = pccl_ink_on(paint);
   pccl_text tip = {0}, text = {0};
-  describe(d, i, &tip);
+  describe_step(d, i, &tip);
   pccl_svg_group(d->svg, tip.data);
   pccl_svg_rect(d->svg, x, y, d->box_width, d->box_height, 3, (pccl_svg_style){.fill = paint});
   if (d->rank >= 0) {
@@ -107,7 +107,7 @@ static void draw_box(const drawing *d, size_t i) {
                   pccl_ops[step->op].name);
   }
   pccl_text_add(&text, "%s", "");
-  operands(&text, step);
+  add_operands(&text, step);
   if (d->rank >= 0) {
     pccl_svg_text(d->svg, x + 6, y + 29, (pccl_svg_font){.size = 11, .fill = ink}, text.data != NULL ? text.data : "");
     draw_details(d, i, x, y);
@@ -123,7 +123,7 @@ static void draw_box(const drawing *d, size_t i) {
 }
 
 /* From the end of one box to the start of the other. */
-static void connect(const drawing *d, size_t from, size_t to, pccl_svg_style style) {
+static void draw_curve(const drawing *d, size_t from, size_t to, pccl_svg_style style) {
   double x1 = box_x(d, from) + d->box_width, x2 = box_x(d, to);
   double y1 = box_y(d, from) + d->box_height / 2, y2 = box_y(d, to) + d->box_height / 2;
   double bend = fmax(10, fmin(60, (x2 - x1) * 0.5));
@@ -142,18 +142,18 @@ static void draw_arrows(const drawing *d) {
       continue;
     }
     if (sender >= 0 && d->row_y[d->schedule.block[sender]] >= 0) {
-      connect(d, (size_t)sender, i, message_style);
+      draw_curve(d, (size_t)sender, i, message_style);
     }
     for (int32_t w = 0; w < plan->step[i].waits; w++) {
       size_t needed = wait_step(plan, plan->tb[block].rank, &plan->wait[plan->step[i].wait + w]);
       if (d->schedule.block[needed] != block) {
-        connect(d, needed, i, wait_style);
+        draw_curve(d, needed, i, wait_style);
       }
     }
   }
 }
 
-static double layout(drawing *d) {
+static double layout_rows(drawing *d) {
   const polyccl_plan *plan = d->plan;
   double y = d->top;
   for (size_t b = 0; b < plan->tbs; b++) {
@@ -213,7 +213,7 @@ static void draw_key(const drawing *d, double y) {
   }
 }
 
-static polyccl_result measure(drawing *d) {
+static polyccl_result measure_drawing(drawing *d) {
   size_t boxes = 0, rows = 0;
   int32_t last = 0;
   d->first_level = INT32_MAX;
@@ -230,11 +230,11 @@ static polyccl_result measure(drawing *d) {
       last = level > last ? level : last;
     }
   }
-  if (rows > MAX_ROWS || boxes > MOST_BOXES) {
+  if (rows > MAX_ROWS || boxes > MAX_BOXES) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%zu thread blocks with %zu steps are more than a picture can show (%d and %d): choose a rank "
+                     "%zu thread blocks with %zu steps are more than a picture can show (%d and %d); choose a rank "
                      "(--rank R) or a chunk (--chunk N), or a page over a topology",
-                     rows, boxes, MAX_ROWS, MOST_BOXES);
+                     rows, boxes, MAX_ROWS, MAX_BOXES);
   }
   d->first_level = boxes > 0 ? d->first_level : 0;
   d->levels = last - d->first_level + 1;
@@ -247,12 +247,12 @@ static polyccl_result measure(drawing *d) {
   d->row = d->box_height + (detail ? 14 : 8);
   d->gap = 10;
   d->width = fmax(d->left + d->levels * d->column + 8, 640);
-  d->height = layout(d) + 44;
+  d->height = layout_rows(d) + 44;
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result draw(drawing *d) {
-  PCCL_TRY(measure(d));
+static polyccl_result draw_plan(drawing *d) {
+  PCCL_TRY(measure_drawing(d));
   const polyccl_plan *plan = d->plan;
   char title[512];
   snprintf(title, sizeof title, d->rank < 0 ? "%.200s: %s on %d ranks" : "%.200s: %s on %d ranks, rank %d",
@@ -274,7 +274,7 @@ static polyccl_result draw(drawing *d) {
 
 polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int rank) {
   if (rank >= plan->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, not %d", plan->ranks - 1, rank);
+    return pccl_fail(POLYCCL_ERROR_INVALID, "the plan has ranks 0 to %d, so it has no rank %d", plan->ranks - 1, rank);
   }
   drawing d = {.svg = svg, .plan = plan, .rank = rank, .row_y = pccl_array(plan->tbs, sizeof(double))};
   if (d.row_y == NULL) {
@@ -282,7 +282,7 @@ polyccl_result pccl_picture_plan(pccl_svg *svg, const polyccl_plan *plan, int ra
   }
   polyccl_result result = pccl_schedule_make(plan, &d.schedule);
   if (result == POLYCCL_SUCCESS) {
-    result = draw(&d);
+    result = draw_plan(&d);
   }
   pccl_schedule_free(&d.schedule);
   free(d.row_y);

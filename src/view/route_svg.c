@@ -1,4 +1,4 @@
-/* The way of a chunk as a graph: a row per rank, from left to right as the chunk goes. */
+/* Draws the route of a chunk as a graph: one row for each rank, and the chunk moves from left to right. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "view/pictures.h"
 #include "view/route.h"
 
-enum { MOST_STOPS = 4000 };
+enum { MAX_STOPS = 4000 };
 
 typedef struct drawing {
   pccl_svg *svg;
@@ -21,9 +21,9 @@ typedef struct drawing {
 
 static const double left = 92, top = 62, box_width = 48, box_height = 24, column = 88, row = 32, gap = 6;
 
-/* Stops of one rank in one column stand under one another; a rank's row is as high as its fullest column. Ranks that
- * the chunk never meets have no row. Returns where the rows end. */
-static double place(drawing *d, int32_t *used) {
+/* Places the stops. Those of one rank in one column stand below one another, so the row of a rank is as high as its
+ * fullest column. Ranks that the chunk never reaches have no row. Returns where the rows end. */
+static double place_stops(drawing *d, int32_t *used) {
   size_t ranks = (size_t)d->plan->ranks, columns = (size_t)d->route.columns;
   for (size_t i = 0; i < d->route.stops.len; i++) {
     const pccl_route_stop *stop = &d->route.stops.data[i];
@@ -33,13 +33,13 @@ static double place(drawing *d, int32_t *used) {
   }
   double y = top;
   for (size_t rank = 0; rank < ranks; rank++) {
-    int32_t most = 0;
+    int32_t max_slots = 0;
     for (size_t c = 0; c < columns; c++) {
-      most = used[rank * columns + c] > most ? used[rank * columns + c] : most;
+      max_slots = used[rank * columns + c] > max_slots ? used[rank * columns + c] : max_slots;
     }
     d->rank_y[rank] = y;
-    d->rank_height[rank] = most * row;
-    y += most > 0 ? most * row + gap : 0;
+    d->rank_height[rank] = max_slots * row;
+    y += max_slots > 0 ? max_slots * row + gap : 0;
   }
   for (size_t i = 0; i < d->route.stops.len; i++) {
     d->y[i] += d->rank_y[d->route.stops.data[i].rank] + (row - box_height) / 2;
@@ -70,7 +70,7 @@ static void draw_legs(const drawing *d) {
   }
 }
 
-static void describe(const drawing *d, const pccl_route_stop *stop, pccl_text *tip) {
+static void describe_stop(const drawing *d, const pccl_route_stop *stop, pccl_text *tip) {
   const polyccl_plan *plan = d->plan;
   if (stop->step < 0) {
     pccl_text_add(tip, "rank %d holds it before the start", stop->rank);
@@ -94,7 +94,7 @@ static void draw_stop(const drawing *d, size_t i) {
   const pccl_route_stop *stop = &d->route.stops.data[i];
   const char *paint = stop->step >= 0 ? pccl_op_paint[d->plan->step[stop->step].op].light : "#ffffff";
   pccl_text tip = {0};
-  describe(d, stop, &tip);
+  describe_stop(d, stop, &tip);
   pccl_svg_group(d->svg, tip.data);
   pccl_svg_rect(d->svg, d->x[i], d->y[i], box_width, box_height, stop->step < 0 ? 12 : 4,
                 (pccl_svg_style){.fill = paint,
@@ -130,11 +130,11 @@ static void draw_key(const drawing *d, double y) {
   }
 }
 
-static polyccl_result draw(drawing *d, int chunk) {
+static polyccl_result draw_route(drawing *d, int chunk) {
   size_t stops = d->route.stops.len;
-  if (stops > MOST_STOPS) {
-    return pccl_fail(POLYCCL_ERROR_LIMIT, "the way of chunk %d has %zu stops, more than a picture can show (%d)", chunk,
-                     stops, MOST_STOPS);
+  if (stops > MAX_STOPS) {
+    return pccl_fail(POLYCCL_ERROR_LIMIT, "the route of chunk %d has %zu stops, more than a picture can show (%d)",
+                     chunk, stops, MAX_STOPS);
   }
   size_t slots = (size_t)d->plan->ranks * (size_t)d->route.columns;
   int32_t *used = pccl_zeroed(slots, sizeof *used);
@@ -146,7 +146,7 @@ static polyccl_result draw(drawing *d, int chunk) {
     free(used);
     return pccl_no_memory("a picture");
   }
-  double width = fmax(left + d->route.columns * column, 560), height = place(d, used) + 34;
+  double width = fmax(left + d->route.columns * column, 560), height = place_stops(d, used) + 34;
   free(used);
   char title[512];
   snprintf(title, sizeof title, "%.200s: the way of chunk %d on %d ranks",
@@ -167,7 +167,7 @@ polyccl_result pccl_picture_route(pccl_svg *svg, const polyccl_plan *plan, int c
   PCCL_TRY(pccl_schedule_make(plan, &d.schedule));
   polyccl_result result = pccl_route_find(plan, &d.schedule, chunk, &d.route);
   if (result == POLYCCL_SUCCESS) {
-    result = draw(&d, chunk);
+    result = draw_route(&d, chunk);
   }
   pccl_schedule_free(&d.schedule);
   pccl_route_free(&d.route);

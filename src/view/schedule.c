@@ -24,7 +24,7 @@ static polyccl_result fail_step(const polyccl_plan *plan, const pccl_schedule *s
 }
 
 /* The k-th send of a connection is for its k-th receive. */
-static polyccl_result match(const polyccl_plan *plan, pccl_schedule *schedule) {
+static polyccl_result match_messages(const polyccl_plan *plan, pccl_schedule *schedule) {
   int32_t *next = pccl_zeroed(plan->connections + 1, sizeof *next); /* first send of each connection in `sends` */
   int32_t *sends = pccl_array(plan->steps, sizeof *sends), *taken = pccl_zeroed(plan->connections, sizeof *taken);
   polyccl_result result = POLYCCL_SUCCESS;
@@ -69,7 +69,7 @@ static polyccl_result match(const polyccl_plan *plan, pccl_schedule *schedule) {
 }
 
 /* The k-th step that step i needs to have ended, k in [0, 2 + waits), or -1. */
-static int32_t need(const polyccl_plan *plan, const pccl_schedule *s, size_t i, int32_t k) {
+static int32_t needed_step(const polyccl_plan *plan, const pccl_schedule *s, size_t i, int32_t k) {
   const polyccl_thread_block *own = &plan->tb[s->block[i]];
   if (k == 0) {
     return (int32_t)i > own->step ? (int32_t)i - 1 : -1;
@@ -82,11 +82,11 @@ static int32_t need(const polyccl_plan *plan, const pccl_schedule *s, size_t i, 
 }
 
 /* The reverse: after[first[i + 1]] .. after[first[i + 2] - 1] need step i. missing[i]: how many steps i needs. */
-static void reverse(const polyccl_plan *plan, const pccl_schedule *s, int32_t *first, int32_t *after,
-                    int32_t *missing) {
+static void reverse_needs(const polyccl_plan *plan, const pccl_schedule *s, int32_t *first, int32_t *after,
+                          int32_t *missing) {
   for (size_t i = 0; i < plan->steps; i++) {
     for (int32_t k = 0; k < 2 + plan->step[i].waits; k++) {
-      int32_t needed = need(plan, s, i, k);
+      int32_t needed = needed_step(plan, s, i, k);
       missing[i] += needed >= 0;
       first[needed + 1] += needed >= 0;
     }
@@ -97,7 +97,7 @@ static void reverse(const polyccl_plan *plan, const pccl_schedule *s, int32_t *f
   first[plan->steps + 1] = first[plan->steps];
   for (size_t i = plan->steps; i-- > 0;) {
     for (int32_t k = 0; k < 2 + plan->step[i].waits; k++) {
-      int32_t needed = need(plan, s, i, k);
+      int32_t needed = needed_step(plan, s, i, k);
       if (needed >= 0) {
         after[--first[needed + 1]] = (int32_t)i; /* its list is filled from its end */
       }
@@ -106,10 +106,10 @@ static void reverse(const polyccl_plan *plan, const pccl_schedule *s, int32_t *f
 }
 
 /* Kahn's algorithm. */
-static polyccl_result order(const polyccl_plan *plan, pccl_schedule *s, int32_t *first, int32_t *after,
-                            int32_t *missing) {
+static polyccl_result order_steps(const polyccl_plan *plan, pccl_schedule *s, int32_t *first, int32_t *after,
+                                  int32_t *missing) {
   size_t ready = 0;
-  reverse(plan, s, first, after, missing);
+  reverse_needs(plan, s, first, after, missing);
   for (size_t i = 0; i < plan->steps; i++) {
     s->level[i] = 0;
     if (missing[i] == 0) {
@@ -153,8 +153,8 @@ polyccl_result pccl_schedule_make(const polyccl_plan *plan, pccl_schedule *sched
         s.block[plan->tb[b].step + k] = (int32_t)b;
       }
     }
-    result = match(plan, &s);
-    result = result == POLYCCL_SUCCESS ? order(plan, &s, first, after, missing) : result;
+    result = match_messages(plan, &s);
+    result = result == POLYCCL_SUCCESS ? order_steps(plan, &s, first, after, missing) : result;
   }
   free(first);
   free(after);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-enum { FEWEST = 128, MOST = 4096 }; /* spans of a link */
+enum { MIN_SPANS = 128, MAX_SPANS = 4096 }; /* spans of a link */
 
 void pccl_thinned_free(pccl_thinned *thinned) {
   pccl_vec_free(&thinned->samples);
@@ -15,7 +15,7 @@ void pccl_thinned_free(pccl_thinned *thinned) {
 }
 
 /* The link's mean rate in each of `spans` equal parts of the trace. */
-static void means(const polyccl_trace *trace, const polyccl_trace_link *link, double *mean, size_t spans) {
+static void average_spans(const polyccl_trace *trace, const polyccl_trace_link *link, double *mean, size_t spans) {
   double length = trace->duration / (double)spans;
   memset(mean, 0, spans * sizeof *mean);
   for (size_t i = link->sample; i < link->sample + link->samples; i++) {
@@ -39,7 +39,7 @@ static bool thin_link(const polyccl_trace *trace, size_t index, double *mean, si
     }
     return true;
   }
-  means(trace, link, mean, spans);
+  average_spans(trace, link, mean, spans);
   for (size_t k = 0; k < spans; k++) {
     bool same = k > 0 && mean[k] == mean[k - 1];
     polyccl_trace_sample sample = {trace->duration * (double)k / (double)spans, mean[k], (int32_t)index};
@@ -56,8 +56,8 @@ polyccl_result pccl_thin_samples(const polyccl_trace *trace, size_t budget, pccl
     busy += trace->link[i].samples > 0;
   }
   size_t spans = trace->samples <= budget ? trace->samples : budget / busy;
-  spans = trace->samples <= budget || spans < MOST ? spans : MOST;
-  spans = spans > FEWEST ? spans : FEWEST;
+  spans = trace->samples <= budget || spans < MAX_SPANS ? spans : MAX_SPANS;
+  spans = spans > MIN_SPANS ? spans : MIN_SPANS;
   pccl_thinned made = {.first = pccl_array(trace->links + 1, sizeof *made.first)};
   double *mean = pccl_array(spans, sizeof *mean);
   bool done = made.first != NULL && mean != NULL;

@@ -1,4 +1,4 @@
-/* A trace over time. */
+/* Draws a trace over time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "view/paint.h"
 #include "view/pictures.h"
 
-enum { MAX_BLOCKS = 1024, MOST_LINKS = 8, BLOCK = 20, BOX = 17, LINK = 34, AREA = 18 };
+enum { MAX_BLOCKS = 1024, MAX_LINKS = 8, BLOCK = 20, BOX = 17, LINK = 34, AREA = 18 };
 
-/* Narrower than this (px) boxes are merged: a column takes the colour that fills most of it. */
+/* Boxes narrower than this (px) are merged: a column has the colour that fills the largest part of it. */
 #define COLUMN 0.5
 
 typedef struct drawing {
@@ -140,13 +140,15 @@ static void draw_axis(const drawing *d, double top, double bottom) {
                 milli ? "time (ms)" : "time (\xC2\xB5s)");
 }
 
-static bool shows(const drawing *d, const polyccl_trace_block *block) { return d->rank < 0 || block->rank == d->rank; }
+static bool shows_block(const drawing *d, const polyccl_trace_block *block) {
+  return d->rank < 0 || block->rank == d->rank;
+}
 
 static double draw_blocks(drawing *d, double y) {
   const polyccl_trace *trace = d->trace;
   for (size_t i = 0, shown = 0; i < trace->blocks; i++) {
     const polyccl_trace_block *block = &trace->block[i];
-    if (!shows(d, block)) {
+    if (!shows_block(d, block)) {
       continue;
     }
     bool first = i == 0 || block[-1].rank != block->rank;
@@ -246,19 +248,19 @@ static polyccl_result draw_links(drawing *d, double y, size_t shown, link_load *
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result draw(drawing *d, link_load *loads, size_t busy) {
+static polyccl_result draw_timeline(drawing *d, link_load *loads, size_t busy) {
   const polyccl_trace *trace = d->trace;
-  size_t blocks = 0, ranks = 0, links = busy < MOST_LINKS ? busy : MOST_LINKS;
+  size_t blocks = 0, ranks = 0, links = busy < MAX_LINKS ? busy : MAX_LINKS;
   for (size_t i = 0; i < trace->blocks; i++) {
-    blocks += shows(d, &trace->block[i]);
-    ranks += shows(d, &trace->block[i]) && (i == 0 || trace->block[i - 1].rank != trace->block[i].rank);
+    blocks += shows_block(d, &trace->block[i]);
+    ranks += shows_block(d, &trace->block[i]) && (i == 0 || trace->block[i - 1].rank != trace->block[i].rank);
   }
   if (blocks == 0) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the trace has no rank %d", d->rank);
   }
   if (blocks > MAX_BLOCKS) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
-                     "%zu thread blocks are more than a picture can show (%d): choose a rank "
+                     "%zu thread blocks are more than a picture can show (%d); choose a rank "
                      "(--rank R) or write a page",
                      blocks, MAX_BLOCKS);
   }
@@ -295,7 +297,7 @@ polyccl_result pccl_picture_timeline(pccl_svg *svg, const polyccl_trace *trace, 
   if (busy > 0) {
     qsort(loads, busy, sizeof *loads, by_mean);
   }
-  polyccl_result result = draw(&d, loads, busy);
+  polyccl_result result = draw_timeline(&d, loads, busy);
   free(loads);
   if (result != POLYCCL_SUCCESS) {
     pccl_text_free(&svg->out);

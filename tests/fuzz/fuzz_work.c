@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   work w = work_of(data, size, topology);
   for (int stage = 0; stage < WORK_STAGES; stage++) {
     if (work_share(&w, stage) > 1) {
-      fprintf(stderr, "%s: %.3g instructions for %.0f units\n", work_names[stage], w.done[stage], w.units[stage]);
+      fprintf(stderr, "%s: %.4g blocks for %.0f units\n", work_stage_of[stage].name, w.done[stage], w.units[stage]);
       abort();
     }
   }

@@ -2,86 +2,60 @@
  * climber (work_climb.c). A record of the input is a loop of operations, so that few bytes make programs of thousands
  * of regular messages, which is where passes that are not linear show.
  *
- * Work is counted in instructions of this thread where the kernel counts them, which is the same in every run, else in
- * processor time. A stage may take a fixed amount and so much for each unit of its input: chunks, operations, steps. */
+ * A stage may take a fixed amount of work (work_count.h) and so much for each unit of its input: chunks, operations,
+ * steps, bytes of text. */
 #ifndef FUZZ_WORK_H
 #define FUZZ_WORK_H
 
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <polyccl/compile.h>
 #include <polyccl/simulator.h>
 
+#include "language/text.h"
 #include "program/program.h"
+#include "view/page.h"
 #include "view/pictures.h"
+#include "view/simulated.h"
+#include "work_count.h"
 
 typedef enum work_stage {
+  WORK_BUILD,
+  WORK_LUA,
   WORK_CHECK,
   WORK_COMPILE,
   WORK_HPDS,
   WORK_ROUND_ROBIN,
+  WORK_BEST,
   WORK_WRITE,
+  WORK_READ,
+  WORK_WRITE_XML,
+  WORK_READ_XML,
   WORK_VERIFY,
+  WORK_VERIFY_HPDS,
   WORK_SIMULATE,
-  WORK_VIEW,
+  WORK_PICTURE,
+  WORK_PAGE,
   WORK_STAGES
 } work_stage;
 
-static const char *const work_names[WORK_STAGES] = {"check", "connection", "hpds",     "round-robin",
-                                                    "write", "verify",     "simulate", "view"};
+/* Blocks for a unit of each stage; `order` may try 64 times; a step of a picture is several lines of text; a simulation
+ * shares links out anew whenever a message starts or ends. */
+static const struct {
+  const char *name;
+  double per_unit;
+} work_stage_of[WORK_STAGES] = {{"build", 2e3},       {"lua", 2e3},         {"check", 2e3},    {"connection", 4e3},
+                                {"hpds", 4e3},        {"round-robin", 4e3}, {"best", 8e3},     {"write", 2e3},
+                                {"read", 2e3},        {"write-xml", 2e3},   {"read-xml", 2e3}, {"verify", 2e3},
+                                {"verify-hpds", 2e3}, {"simulate", 16e3},   {"picture", 8e3},  {"page", 8e3}};
+
+static const double work_fixed = 2e6;
 
 typedef struct work {
   double done[WORK_STAGES], units[WORK_STAGES]; /* units 0: not reached */
 } work;
-
-#if defined(__SANITIZE_ADDRESS__)
-#define WORK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WORK_SANITIZED 1
-#endif
-#endif
-#ifdef WORK_SANITIZED
-static const double work_slack = 8;
-#else
-static const double work_slack = 1;
-#endif
-
-/* Instructions: so many for any input, so many for a unit of each stage. `order` may try 64 times; a step of a picture
- * is several lines of text; a simulation shares links out anew whenever a message starts or ends. */
-static const double work_fixed = 2e7;
-static const double work_per_unit[WORK_STAGES] = {2e4, 4e4, 2e4, 2e4, 2e4, 2e4, 1.6e5, 8e4};
-
-/* ---- the counter ---- */
-
-static int work_counter(void) {
-  static int counter = -2;
-  if (counter == -2) {
-    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
-                                   .size = sizeof attr,
-                                   .config = PERF_COUNT_HW_INSTRUCTIONS,
-                                   .exclude_kernel = 1,
-                                   .exclude_hv = 1};
-    counter = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-  }
-  return counter;
-}
-
-static double work_now(void) {
-  uint64_t count;
-  if (work_counter() >= 0 && read(work_counter(), &count, sizeof count) == (ssize_t)sizeof count) {
-    return (double)count;
-  }
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return ((double)now.tv_sec * 1e9 + (double)now.tv_nsec) * 2; /* about what a core does */
-}
 
 /* ---- programs ---- */
 
@@ -104,8 +78,28 @@ static polyccl_hints work_hints(unsigned byte, int k) {
   return hints;
 }
 
+static void work_say_chunk(FILE *lua, const polyccl_ref *ref) {
+  fprintf(lua, "chunk(%d, %s, %d, %d)", ref->rank, ref->buffer == POLYCCL_INPUT ? "input" : "s", ref->index, ref->size);
+}
+
+/* The operation as a line of a Lua program. */
+static void work_say(FILE *lua, bool reduces, const polyccl_ref *source, const polyccl_ref *target,
+                     const polyccl_hints *hints) {
+  work_say_chunk(lua, reduces ? target : source);
+  if (reduces) {
+    fputs(":reduce(", lua);
+    work_say_chunk(lua, source);
+  } else {
+    fprintf(lua, ":copy(%d, %s, %d", target->rank, target->buffer == POLYCCL_INPUT ? "input" : "s", target->index);
+  }
+  if (hints->channel >= 0) {
+    fprintf(lua, ", {ch = %d}", hints->channel);
+  }
+  fputs(")\n", lua);
+}
+
 /* Operations that the builder refuses are left out. */
-static int work_record(polyccl_program *p, const uint8_t *record, int left) {
+static int work_record(polyccl_program *p, const uint8_t *record, int left, FILE *lua) {
   const polyccl_program_config *config = polyccl_program_get_config(p);
   int repeat = (1 + record[8] % 16) << (record[8] / 16 % 12), done = 0;
   polyccl_ref last = {0};
@@ -125,21 +119,26 @@ static int work_record(polyccl_program *p, const uint8_t *record, int left) {
     } else if (polyccl_program_chunk(p, from, POLYCCL_INPUT, i, size, at, &source) != POLYCCL_SUCCESS) {
       continue;
     }
-    if (record[0] % 4 == 1) {
+    polyccl_result result = POLYCCL_ERROR_INVALID;
+    bool reduces = record[0] % 4 == 1;
+    if (reduces) {
       if (polyccl_program_chunk(p, to, POLYCCL_INPUT, j, size, at, &target) == POLYCCL_SUCCESS) {
-        (void)polyccl_program_reduce(p, &target, &source, hints, at, &last);
+        result = polyccl_program_reduce(p, &target, &source, hints, at, &last);
       }
     } else if (record[0] % 4 == 3) {
-      (void)polyccl_program_copy(p, &source, to, POLYCCL_SCRATCH, -1, hints, at, &last);
+      result = polyccl_program_copy(p, &source, to, POLYCCL_SCRATCH, -1, hints, at, &last);
     } else {
-      (void)polyccl_program_copy(p, &source, to, POLYCCL_INPUT, j, hints, at, &last);
+      result = polyccl_program_copy(p, &source, to, POLYCCL_INPUT, j, hints, at, &last);
+    }
+    if (result == POLYCCL_SUCCESS) {
+      work_say(lua, reduces, &source, &last, &hints);
     }
   }
   return done;
 }
 
-/* NULL: too short, or refused. */
-static polyccl_program *work_program(const uint8_t *data, size_t size) {
+/* NULL: too short, or refused. `lua` gets the program as text. */
+static polyccl_program *work_program(const uint8_t *data, size_t size, FILE *lua) {
   if (size < WORK_HEAD + WORK_RECORD) {
     return NULL;
   }
@@ -161,49 +160,90 @@ static polyccl_program *work_program(const uint8_t *data, size_t size) {
     polyccl_program_destroy(p);
     return NULL;
   }
+  fprintf(lua, "allreduce {ranks = %d, chunks = %d, inplace = true}\ns = scratch(\"scratch\")\n", config.ranks,
+          config.chunks);
   int left = WORK_OPERATIONS / config.instances;
   for (size_t at = WORK_HEAD; at + WORK_RECORD <= size && left > 0; at += WORK_RECORD) {
-    left -= work_record(p, data + at, left);
+    left -= work_record(p, data + at, left, lua);
   }
   return p;
 }
 
 /* ---- stages ---- */
 
-#define WORK_RUN(w, stage, amount, call)    \
-  do {                                      \
-    double start_ = work_now();             \
-    (call);                                 \
-    (w)->done[stage] = work_now() - start_; \
-    (w)->units[stage] = (amount);           \
+#define WORK_RUN(w, stage, amount, call)               \
+  do {                                                 \
+    uint64_t start_ = work_blocks;                     \
+    (call);                                            \
+    (w)->done[stage] = (double)(work_blocks - start_); \
+    (w)->units[stage] = (double)(amount);              \
   } while (0)
 
-static void work_on_plan(work *w, const polyccl_plan *plan, const polyccl_topology *topology) {
+/* Writes the plan and reads it again. */
+static void work_trip(work *w, const polyccl_plan *plan, double parts, polyccl_format format, work_stage write,
+                      work_stage read) {
   char *text = NULL;
   size_t length = 0;
   FILE *memory = open_memstream(&text, &length);
-  polyccl_result result = POLYCCL_SUCCESS;
-  double parts = (double)(plan->steps + plan->waits + plan->tbs + plan->connections + plan->posts + plan->locations);
+  polyccl_result result;
+  WORK_RUN(w, write, parts, result = polyccl_plan_write(plan, format, memory));
+  fclose(memory);
+  polyccl_plan *again = NULL;
+  if (result == POLYCCL_SUCCESS) {
+    WORK_RUN(w, read, length, (void)polyccl_plan_parse("work", text, length, &again));
+  }
+  polyccl_plan_destroy(again);
+  free(text);
+}
+
+static void work_page(work *w, const polyccl_plan *plan, const polyccl_topology *topology, double parts,
+                      const polyccl_simulation *simulation) {
+  polyccl_trace *trace = NULL;
+  char *text = NULL;
+  size_t length = 0;
+  FILE *memory = open_memstream(&text, &length);
+  uint64_t start = work_blocks;
+  if (pccl_trace_of_simulation(simulation, plan, topology, &trace) == POLYCCL_SUCCESS) {
+    const polyccl_trace *traces[] = {trace};
+    (void)pccl_page_write("work", NULL, 0, traces, 1, memory);
+  }
+  w->done[WORK_PAGE] = (double)(work_blocks - start);
+  w->units[WORK_PAGE] = parts;
+  polyccl_trace_destroy(trace);
+  fclose(memory);
+  free(text);
+}
+
+static double work_chunks(const polyccl_plan *plan) {
   double chunks = 0;
   for (size_t i = 0; i < plan->steps; i++) {
     chunks += plan->step[i].count;
   }
-  WORK_RUN(w, WORK_WRITE, parts, result = polyccl_plan_write(plan, POLYCCL_FORMAT_PLAN, memory));
-  fclose(memory);
-  free(text);
-  if (result == POLYCCL_SUCCESS && getenv("WORK_VERIFY") != NULL) {
-    WORK_RUN(w, WORK_VERIFY, parts + chunks, result = polyccl_plan_verify(plan, NULL));
-  }
+  return chunks;
+}
+
+static double work_parts(const polyccl_plan *plan) {
+  return (double)(plan->steps + plan->waits + plan->tbs + plan->connections + plan->posts + plan->locations);
+}
+
+static void work_on_plan(work *w, const polyccl_plan *plan, const polyccl_topology *topology) {
+  double parts = work_parts(plan);
+  work_trip(w, plan, parts, POLYCCL_FORMAT_PLAN, WORK_WRITE, WORK_READ);
+  work_trip(w, plan, parts, POLYCCL_FORMAT_XML, WORK_WRITE_XML, WORK_READ_XML);
   polyccl_sim_options options = POLYCCL_SIM_DEFAULTS;
   options.bytes = 1 << 20;
   options.micro_batches = 2;
   options.fifo_depth = 64;
   options.keep = POLYCCL_SIM_TIMELINE | POLYCCL_SIM_LINK_USE | POLYCCL_SIM_CRITICAL;
   polyccl_simulation *simulation = NULL;
+  polyccl_result result;
   WORK_RUN(w, WORK_SIMULATE, 2 * parts, result = polyccl_simulate(plan, topology, &options, &simulation));
+  if (result == POLYCCL_SUCCESS) {
+    work_page(w, plan, topology, 2 * parts, simulation);
+  }
   polyccl_simulation_destroy(simulation);
   pccl_svg svg = {0};
-  WORK_RUN(w, WORK_VIEW, parts, result = pccl_picture_plan(&svg, plan, -1));
+  WORK_RUN(w, WORK_PICTURE, parts, result = pccl_picture_plan(&svg, plan, -1));
   pccl_text_free(&svg.out);
 }
 
@@ -211,39 +251,61 @@ static void work_compile(work *w, const polyccl_program *p, const polyccl_topolo
                          double units) {
   polyccl_compile_options how = {.size = sizeof(polyccl_compile_options), .no_verify = true, .topology = topology};
   how.policy = stage == WORK_COMPILE ? POLYCCL_POLICY_CONNECTION : POLYCCL_POLICY_STATE;
-  how.schedule = stage == WORK_ROUND_ROBIN ? POLYCCL_SCHEDULE_ROUND_ROBIN : POLYCCL_SCHEDULE_HPDS;
+  how.schedule = stage == WORK_ROUND_ROBIN ? POLYCCL_SCHEDULE_ROUND_ROBIN
+                 : stage == WORK_BEST      ? POLYCCL_SCHEDULE_BEST
+                                           : POLYCCL_SCHEDULE_HPDS;
+  how.seconds = 1e-9; /* of schedule best: what it does before it looks at the clock */
   polyccl_plan *plan = NULL;
   polyccl_result result;
   WORK_RUN(w, stage, units, result = polyccl_compile(p, &how, &plan));
   if (result == POLYCCL_SUCCESS && stage == WORK_COMPILE) {
+    WORK_RUN(w, WORK_VERIFY, work_parts(plan) + work_chunks(plan), (void)polyccl_plan_verify(plan, NULL));
     work_on_plan(w, plan, topology);
+  } else if (result == POLYCCL_SUCCESS && stage == WORK_HPDS) {
+    WORK_RUN(w, WORK_VERIFY_HPDS, work_parts(plan) + work_chunks(plan), (void)polyccl_plan_verify(plan, NULL));
   }
   polyccl_plan_destroy(plan);
 }
 
-static work work_of(const uint8_t *data, size_t size, const polyccl_topology *topology) {
-  work w = {0};
-  polyccl_program *p = work_program(data, size);
-  if (p == NULL) {
-    return w;
-  }
+static void work_on_program(work *w, const polyccl_program *p, const polyccl_topology *topology) {
   double cells = (double)p->cells * p->config.ranks + (double)p->scratch_chunks;
+  w->units[WORK_BUILD] = cells + (double)p->moved;
   polyccl_result result;
-  WORK_RUN(&w, WORK_CHECK, cells + (double)p->moved, result = polyccl_program_check(p, NULL));
+  WORK_RUN(w, WORK_CHECK, cells + (double)p->moved, result = polyccl_program_check(p, NULL));
   if (result == POLYCCL_SUCCESS) {
     double units = (cells + (double)p->moved) * p->refine;
-    work_compile(&w, p, topology, WORK_COMPILE, units);
-    work_compile(&w, p, topology, WORK_HPDS, units);
-    work_compile(&w, p, topology, WORK_ROUND_ROBIN, units);
+    for (work_stage stage = WORK_COMPILE; stage <= WORK_BEST; stage++) {
+      work_compile(w, p, topology, stage, units);
+    }
+  }
+}
+
+static work work_of(const uint8_t *data, size_t size, const polyccl_topology *topology) {
+  work w = {0};
+  char *text = NULL;
+  size_t length = 0;
+  FILE *lua = open_memstream(&text, &length);
+  uint64_t start = work_blocks;
+  polyccl_program *p = work_program(data, size, lua);
+  double built = (double)(work_blocks - start);
+  fclose(lua);
+  if (p != NULL) {
+    w.done[WORK_BUILD] = built;
+    work_on_program(&w, p, topology);
+    polyccl_program *again = NULL;
+    WORK_RUN(&w, WORK_LUA, (double)length + (double)p->cells * p->config.ranks + (double)p->moved,
+             (void)pccl_program_load_text("work.lua", text, length, NULL, NULL, 0, &again));
+    polyccl_program_destroy(again);
   }
   polyccl_program_destroy(p);
+  free(text);
   return w;
 }
 
 /* The share of its allowance that a stage took. */
 static double work_share(const work *w, int stage) {
-  return w->units[stage] > 0 ? w->done[stage] / (work_slack * (work_fixed + work_per_unit[stage] * w->units[stage]))
-                             : 0;
+  double allowance = work_slack * (work_fixed + work_stage_of[stage].per_unit * w->units[stage]);
+  return w->units[stage] > 0 ? w->done[stage] / allowance : 0;
 }
 
 static polyccl_topology *work_topology(void) {

@@ -65,7 +65,7 @@ static void keep_worse(const input *in, const work *w, input *worst) {
 static void read_kept(const char *folder, const polyccl_topology *topology, input *worst) {
   for (int stage = 0; stage < WORK_STAGES; stage++) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, work_names[stage]);
+    snprintf(path, sizeof path, "%s/%s", folder, work_stage_of[stage].name);
     FILE *file = fopen(path, "rb");
     if (file != NULL) {
       input in = {.size = 0};
@@ -82,12 +82,12 @@ static int report(const input *worst, const char *folder) {
   for (int stage = 0; stage < WORK_STAGES; stage++) {
     const input *in = &worst[stage];
     if (in->share > 0) {
-      printf("%-12s %6.1f %% of its allowance: %.3g for %.0f units\n", work_names[stage], 100 * in->share,
+      printf("%-12s %6.1f %% of its allowance: %.0f for %.0f units\n", work_stage_of[stage].name, 100 * in->share,
              in->w.done[stage], in->w.units[stage]);
       status = in->share > 1 ? 1 : status;
     }
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : "", work_names[stage]);
+    snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : "", work_stage_of[stage].name);
     FILE *file = folder != NULL && in->share > 0 ? fopen(path, "wb") : NULL;
     if (file != NULL) {
       fwrite(in->data, 1, in->size, file);

@@ -36,6 +36,6 @@ expect 1 "plan.nothing" "${run[@]}" "$work/plan.nothing" "$work/plan"
 expect 77 "skipped: no device" env ON_THREADS_DEVICES=0 "${run[@]}" "$work/plan.so" "$work/plan"
 expect 77 "skipped: no device" "${run[@]}" --device 1 "$work/plan.so" "$work/plan"
 expect 77 "skipped: no device" env POLYCCL_CUDA_DRIVER=libno-such-driver.so "${run[@]}" "$work/plan.so" "$work/plan"
-expect 2 "takes none" "$build/polyccl" build --interpreter "$work/plan"
+expect 2 "--interpreter excludes a plan" "$build/polyccl" build --interpreter "$work/plan"
 expect 2 "targets cuda and hip only" "$build/polyccl" build --interpreter --target c
 echo "the host part passes"

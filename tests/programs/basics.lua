@@ -136,7 +136,7 @@ for r = 0, n - 1 do
 end
 
 --- case: origins of a sum that has doubled too often
--- expect error: basics.lua:144: a chunk with at least 4294967295 contributions; at most 4194304 can be listed
+-- expect error: basics.lua:144: the chunk has at least 4294967295 contributions; at most 4194304 can be listed
 allreduce { ranks = 1 }
 local other = scratch("other")
 local sum = chunk(0, input, 0):copy(0, output, 0)

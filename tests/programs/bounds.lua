@@ -103,7 +103,7 @@ local liar = setmetatable({}, { __len = function() return 1 << 60 end, __index =
 table.concat(liar)
 
 --- case: unpacking too much
--- expect error: ...table.unpack: too many values (at most 30000)
+-- expect error: ...table.unpack returns too many values (at most 30000)
 table.unpack({}, 1, 1e7)
 
 --- case: many short-lived objects are fine

@@ -4,7 +4,7 @@ custom { ranks = 3, chunks = 2, post = function(rank, c) if c == 0 then return {
 for r = 0, 2 do chunk((r + 1) % 3, input, 1):copy(r, output, 0) end
 
 --- case: and an error where it does not hold
--- expect error: custom: rank 1 output[0]: has 1x rank 0 chunk 0, lacks rank 2 chunk 0; copied at custom.lua:9
+-- expect error: custom: rank 1 output[0]: has rank 0 chunk 0, lacks rank 2 chunk 0; copied at custom.lua:9
 custom { ranks = 3, post = function(rank, c) return { { (rank + 1) % 3, 0 } } end }
 for r = 0, 2 do chunk(r == 0 and 1 or 0, input, 0):copy(r, output, 0) end
 
@@ -25,7 +25,7 @@ custom { ranks = 2, post = function(r) if r == 0 then return { { 1, 0 }, { 1, 0 
 chunk(1, input, 0):copy(0, output, 0):reduce(chunk(1, input, 0))
 
 --- case: no post
--- expect error: custom.lua:29: custom: post is missing: a function(rank, chunk) that says what must be there
+-- expect error: custom.lua:29: custom: post is missing; it is a function(rank, chunk) that says what must be there
 custom { ranks = 2 }
 
 --- case: post is no function
@@ -33,7 +33,7 @@ custom { ranks = 2 }
 custom { ranks = 2, post = {} }
 
 --- case: post returns a single pair
--- expect error: custom.lua:37: custom: post(0, 0) must return a list of pairs such as {{rank, chunk}}; in it is 0
+-- expect error: custom.lua:37: custom: post(0, 0) must return a list of pairs such as {{rank, chunk}}, but the list has 0 in it
 custom { ranks = 2, post = function() return { 0, 0 } end }
 
 --- case: post returns a number

@@ -28,7 +28,7 @@ allreduce { ranks = 2, root = 0 }
 allreduce { 4, ranks = 2 }
 
 --- case: parentheses instead of braces
--- expect error: errors.lua:32: allreduce wants a table such as {name = value}, not 4
+-- expect error: errors.lua:32: allreduce needs a table such as {name = value}, not 4
 allreduce(4)
 
 --- case: no ranks at all
@@ -225,12 +225,12 @@ allreduce { ranks = 2 }
 chunk(0, input, 0).copy(1)
 
 --- case: a reduction with something else
--- expect error: errors.lua:230: reduce: wants a chunk reference, not 1
+-- expect error: errors.lua:230: reduce: the argument must be a chunk reference, not 1
 allreduce { ranks = 2 }
 chunk(0, input, 0):reduce(1)
 
 --- case: a reduction with nothing
--- expect error: errors.lua:235: reduce: wants a chunk reference, not nothing (nil)
+-- expect error: errors.lua:235: reduce: the argument must be a chunk reference, not nothing (nil)
 allreduce { ranks = 2 }
 chunk(0, input, 0):reduce()
 
@@ -260,7 +260,7 @@ allreduce { ranks = 2, chunks = 3 }
 group(chunk(0, input, 0), chunk(1, input, 1))
 
 --- case: a group of nothing
--- expect error: errors.lua:265: group: wants 1 to 100000 chunk references
+-- expect error: errors.lua:265: group needs 1 to 100000 chunk references
 allreduce { ranks = 2 }
 group()
 
@@ -275,7 +275,7 @@ allreduce { ranks = 2 }
 chunk(0, input, 0).rank = 1
 
 --- case: parallelize without a function
--- expect error: errors.lua:280: parallelize: wants a function after the number, not nothing (nil)
+-- expect error: errors.lua:280: parallelize: the second argument must be a function, not nothing (nil)
 allreduce { ranks = 2 }
 parallelize(2)
 

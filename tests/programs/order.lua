@@ -113,7 +113,7 @@ local a, b, c, d = {}, {}, function() end, setmetatable({}, { __name = "thing" }
 error(("%s %s %s %s %s %s %s"):format(tostring(a), tostring(c), a, d, print, tostring(b), a), 0)
 
 --- case: an address cannot be seen
--- expect error: order.lua:118: string.format: %p shows an address, which is another in every run
+-- expect error: order.lua:118: string.format: %p shows an address, which differs in every run
 local text = ("%d %5s"):format(3, {})
 text = ("%%p %p"):format({})
 

@@ -30,27 +30,27 @@ require "helpers.folder"
 require "nothing"
 
 --- case: a step upwards
--- expect error: require.lua:34: require: wants a module's name such as "helpers" or "lib.ring"
+-- expect error: require.lua:34: require: the argument must be a module's name such as "helpers" or "lib.ring"
 require "..unit"
 
 --- case: dots that would become a path
--- expect error: require.lua:38: require: wants a module's name
+-- expect error: require.lua:38: require: the argument must be a module's name
 require "helpers...broken"
 
 --- case: a path
--- expect error: require.lua:42: require: wants a module's name
+-- expect error: require.lua:42: require: the argument must be a module's name
 require "/etc/passwd"
 
 --- case: a path in the folder
--- expect error: require.lua:46: require: wants a module's name
+-- expect error: require.lua:46: require: the argument must be a module's name
 require "helpers/broken"
 
 --- case: a zero byte
--- expect error: require.lua:50: require: wants a module's name
+-- expect error: require.lua:50: require: the argument must be a module's name
 require "helpers.broken\0x"
 
 --- case: a name that is no text
--- expect error: require.lua:54: require: wants a module's name such as "helpers" or "lib.ring" (letters, digits, _ and -, with . between folders), not nothing (nil)
+-- expect error: require.lua:54: require: the argument must be a module's name such as "helpers" or "lib.ring" (letters, digits, _ and -, with . between folders), not nothing (nil)
 require()
 
 --- case: modules that require one another

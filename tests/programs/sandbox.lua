@@ -97,11 +97,11 @@ assert(not ok and message:find("rank 5 is out of range", 1, true), message)
 chunk(0, input, 0):reduce(chunk(1, input, 0)):copy(1)
 
 --- case: an error with no text
--- expect error: sandbox.lua:101: error with a value that is no text (table)
+-- expect error: sandbox.lua:101: the error has a value that is not text (table)
 error({})
 
 --- case: an error from nothing
--- expect error: sandbox.lua:105: error with a value that is no text (nil)
+-- expect error: sandbox.lua:105: the error has a value that is not text (nil)
 error()
 
 --- case: a syntax error has its line

@@ -31,7 +31,7 @@ broadcast { ranks = 3, topology = "helpers/chain.json" }
 chunk(0, input, 0):copy(2, output, 0)
 
 --- case: fewer ranks than the program
--- expect error: topology.lua:35: topology ring:4 has 4 ranks, the program 5
+-- expect error: topology.lua:35: topology ring:4 has 4 ranks, but the program has 5
 allreduce { ranks = 5, topology = "ring:4" }
 
 --- case: a machine that is none

@@ -88,7 +88,7 @@ class Building(Fails):
             ("chunks = 0 is out of range", lambda: polyccl.Program("allreduce", 2, 0)),
             (f"{__file__}:{line()}: unknown collective", lambda: polyccl.Program("allsend", 2, 1)),
             (f"{__file__}:{line()}: unknown protocol", lambda: polyccl.Program("allreduce", 2, 1, protocol="fast")),
-            ("bytes are a pair of sizes", lambda: polyccl.Program("allreduce", 2, 1, bytes=7)),
+            ("bytes must be a pair of sizes (min, max)", lambda: polyccl.Program("allreduce", 2, 1, bytes=7)),
             ("bytes (-1, 0) are out of range", lambda: polyccl.Program("allreduce", 2, 1, bytes=(-1, 0))),
             ("minbytes 9 is above maxbytes 8", lambda: polyccl.Program("allreduce", 2, 1, bytes=(9, 8))),
             ("unknown replication", lambda: polyccl.Program("allreduce", 2, 1, replication="odd")),
@@ -161,7 +161,7 @@ class Building(Fails):
             made.chunk(1, "input").copy(2, "output")
             return made
         self.assertEqual(program((1, 0)).check().remote, 1)
-        self.fails("rank 2 output[0]: has 1x rank 1 chunk 0, lacks rank 0 chunk 0", program((0, 0)).check)
+        self.fails("rank 2 output[0]: has rank 1 chunk 0, lacks rank 0 chunk 0", program((0, 0)).check)
         self.fails("rank 2 input[0] holds nothing yet", program((1, 0)).chunk, 2, "input")
 
 

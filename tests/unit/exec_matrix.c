@@ -13,6 +13,7 @@
 #include "../../tools/run.h"
 #include "base/map.h"
 #include "exec_util.h"
+#include "plan/plan.h"
 #include "runtime/launcher.h"
 
 enum { GUARD = 192, GUARD_BYTE = 0xa5 };
@@ -102,21 +103,11 @@ static bool guards_hold(const memory *m) {
   return true;
 }
 
-static pccl_collective_spec spec_of(const polyccl_plan *plan) {
-  return (pccl_collective_spec){.kind = plan->collective,
-                                .ranks = plan->ranks,
-                                .chunks = plan->chunks,
-                                .chunks_out = plan->chunks_out,
-                                .inplace = plan->inplace,
-                                .root = plan->root,
-                                .peer = plan->peer};
-}
-
 static polyccl_result one_call(polyccl_comm *comm, const job *j, int id, size_t count, polyccl_dtype dtype,
                                polyccl_redop op) {
   const polyccl_plan *plan = j->plan;
   int rank = polyccl_comm_user_rank(comm), in, out;
-  pccl_collective_spec spec = spec_of(plan);
+  pccl_collective_spec spec = pccl_plan_spec(plan);
   pccl_collective_shape(&spec, &in, &out);
   size_t element = polyccl_dtype_size(dtype), chunks = (size_t)plan->chunks;
   size_t in_bytes = count * (size_t)in / chunks * element, out_bytes = count * (size_t)out / chunks * element;

@@ -10,13 +10,13 @@
 
 #include <polyccl/polyccl.h>
 
-#include "plan/parts.h"
+#include "plan/builder.h"
 
 /* One step after another on the last thread block of the last rank that was begun. */
-static inline polyccl_step *add_step(pccl_parts *parts, polyccl_step_op op, int src_buf, int src, int dst_buf, int dst,
-                                     int from, int to, int rank) {
+static inline polyccl_step *add_step(pccl_plan_builder *builder, polyccl_step_op op, int src_buf, int src, int dst_buf,
+                                     int dst, int from, int to, int rank) {
   polyccl_step *step = NULL;
-  if (pccl_parts_step(parts, &step) != POLYCCL_SUCCESS) {
+  if (pccl_plan_builder_add_step(builder, &step) != POLYCCL_SUCCESS) {
     abort();
   }
   step->op = (uint8_t)op;
@@ -27,8 +27,8 @@ static inline polyccl_step *add_step(pccl_parts *parts, polyccl_step_op op, int 
   step->count = 1;
   step->recv = step->send = -1;
   step->location = -1;
-  if ((from >= 0 && pccl_parts_connection(parts, from, rank, 0, &step->recv) != POLYCCL_SUCCESS) ||
-      (to >= 0 && pccl_parts_connection(parts, rank, to, 0, &step->send) != POLYCCL_SUCCESS)) {
+  if ((from >= 0 && pccl_plan_builder_connection(builder, from, rank, 0, &step->recv) != POLYCCL_SUCCESS) ||
+      (to >= 0 && pccl_plan_builder_connection(builder, rank, to, 0, &step->send) != POLYCCL_SUCCESS)) {
     abort();
   }
   return step;
@@ -46,36 +46,36 @@ static inline polyccl_plan *make_ring(int ranks, bool inplace, polyccl_protocol 
   plan->inplace = inplace;
   plan->protocol = protocol;
   plan->fifo_depth = 2;
-  pccl_parts parts = {0};
+  pccl_plan_builder builder = {0};
   int in = POLYCCL_BUF_INPUT, out = inplace ? in : POLYCCL_BUF_OUTPUT;
   for (int r = 0; r < ranks; r++) {
-    if (!pccl_vec_push(&parts.rank, (polyccl_plan_rank){.input = ranks, .output = ranks}) ||
-        pccl_parts_tb(&parts, r) != POLYCCL_SUCCESS) {
+    if (!pccl_vec_push(&builder.rank, (polyccl_plan_rank){.input = ranks, .output = ranks}) ||
+        pccl_plan_builder_add_tb(&builder, r) != POLYCCL_SUCCESS) {
       abort();
     }
     int next = (r + 1) % ranks, before = (r + ranks - 1) % ranks;
     if (ranks == 1) {
       if (!inplace) {
-        add_step(&parts, POLYCCL_STEP_COPY, in, 0, out, 0, -1, -1, r);
+        add_step(&builder, POLYCCL_STEP_COPY, in, 0, out, 0, -1, -1, r);
       }
       continue;
     }
-    add_step(&parts, POLYCCL_STEP_SEND, in, r, 0, 0, -1, next, r);
+    add_step(&builder, POLYCCL_STEP_SEND, in, r, 0, 0, -1, next, r);
     for (int s = 1; s < ranks - 1; s++) {
       int c = (r + ranks - s) % ranks;
-      add_step(&parts, POLYCCL_STEP_RRS, in, c, 0, 0, before, next, r);
+      add_step(&builder, POLYCCL_STEP_RRS, in, c, 0, 0, before, next, r);
     }
     int c = (r + 1) % ranks;
-    add_step(&parts, POLYCCL_STEP_RRCS, in, c, out, c, before, next, r);
+    add_step(&builder, POLYCCL_STEP_RRCS, in, c, out, c, before, next, r);
     for (int s = 0; s < ranks - 2; s++) {
       c = (r + ranks - s) % ranks;
-      add_step(&parts, POLYCCL_STEP_RCS, 0, 0, out, c, before, next, r);
+      add_step(&builder, POLYCCL_STEP_RCS, 0, 0, out, c, before, next, r);
     }
     c = (r + 2) % ranks;
-    add_step(&parts, POLYCCL_STEP_RECV, 0, 0, out, c, before, -1, r);
+    add_step(&builder, POLYCCL_STEP_RECV, 0, 0, out, c, before, -1, r);
   }
-  pccl_parts_finish(&parts, plan);
-  pccl_parts_free(&parts);
+  pccl_plan_builder_finish(&builder, plan);
+  pccl_plan_builder_free(&builder);
   return plan;
 }
 
@@ -94,45 +94,45 @@ static inline polyccl_plan *make_oneshot(int ranks, int chunks, bool inplace, po
   plan->protocol = protocol;
   plan->order = order;
   plan->fifo_depth = 1;
-  pccl_parts parts = {0};
+  pccl_plan_builder builder = {0};
   int in = POLYCCL_BUF_INPUT, out = inplace ? in : POLYCCL_BUF_OUTPUT, scratch = POLYCCL_BUF_SCRATCH;
   for (int r = 0; r < ranks; r++) {
-    if (!pccl_vec_push(&parts.rank,
+    if (!pccl_vec_push(&builder.rank,
                        (polyccl_plan_rank){.input = chunks, .output = chunks, .scratch = inplace ? chunks : 0})) {
       abort();
     }
     int reducer = ranks - 1, source = inplace ? scratch : in;
     for (int q = 0; q < ranks; q++) {
       if (q != r) {
-        if (pccl_parts_tb(&parts, r) != POLYCCL_SUCCESS) {
+        if (pccl_plan_builder_add_tb(&builder, r) != POLYCCL_SUCCESS) {
           abort();
         }
-        polyccl_step *send = add_step(&parts, POLYCCL_STEP_SEND, source, 0, 0, 0, -1, q, r);
+        polyccl_step *send = add_step(&builder, POLYCCL_STEP_SEND, source, 0, 0, 0, -1, q, r);
         send->count = chunks;
-        if (inplace && pccl_parts_wait(&parts, reducer, 0) != POLYCCL_SUCCESS) {
+        if (inplace && pccl_plan_builder_add_wait(&builder, reducer, 0) != POLYCCL_SUCCESS) {
           abort();
         }
       }
     }
-    if (pccl_parts_tb(&parts, r) != POLYCCL_SUCCESS) {
+    if (pccl_plan_builder_add_tb(&builder, r) != POLYCCL_SUCCESS) {
       abort();
     }
     if (inplace) {
-      add_step(&parts, POLYCCL_STEP_COPY, in, 0, scratch, 0, -1, -1, r)->count = chunks;
+      add_step(&builder, POLYCCL_STEP_COPY, in, 0, scratch, 0, -1, -1, r)->count = chunks;
     }
     int have = source;
     for (int q = 0; q < ranks; q++) {
       if (q != r) {
-        add_step(&parts, POLYCCL_STEP_RRC, have, 0, out, 0, q, -1, r)->count = chunks;
+        add_step(&builder, POLYCCL_STEP_RRC, have, 0, out, 0, q, -1, r)->count = chunks;
         have = out;
       }
     }
     if (ranks == 1 && !inplace) {
-      add_step(&parts, POLYCCL_STEP_COPY, in, 0, out, 0, -1, -1, r)->count = chunks;
+      add_step(&builder, POLYCCL_STEP_COPY, in, 0, out, 0, -1, -1, r)->count = chunks;
     }
   }
-  pccl_parts_finish(&parts, plan);
-  pccl_parts_free(&parts);
+  pccl_plan_builder_finish(&builder, plan);
+  pccl_plan_builder_free(&builder);
   return plan;
 }
 

@@ -93,7 +93,7 @@ static void a_plan_shows_every_step_message_and_wait(void **state) {
   assert_int_equal(c.curves, 1); /* its wait */
   assert_null(strstr(c.text, "rank 0, thread block"));
   assert_int_equal(pccl_picture_plan(&svg, plan, 2), POLYCCL_ERROR_INVALID);
-  assert_string_equal(polyccl_last_error(), "the plan has ranks 0 to 1, not 2");
+  assert_string_equal(polyccl_last_error(), "the plan has ranks 0 to 1, so it has no rank 2");
   assert_null(svg.out.data);
   polyccl_plan_destroy(plan);
 }
@@ -218,7 +218,7 @@ static void a_route_is_drawn(void **state) {
   assert_int_equal(c.curves, 2);
   assert_non_null(strstr(c.text, "the way of chunk 0"));
   assert_int_equal(pccl_picture_route(&svg, plan, 2), POLYCCL_ERROR_INVALID);
-  assert_string_equal(polyccl_last_error(), "the plan has chunks 0 to 1, not 2");
+  assert_string_equal(polyccl_last_error(), "the plan has chunks 0 to 1, so it has no chunk 2");
   polyccl_plan_destroy(plan);
 }
 

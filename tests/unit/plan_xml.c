@@ -243,21 +243,21 @@ static void limits(void **state) {
     int most[TARGETS]; /* 0: another limit comes first */
     const char *message;
   } all[] = {
-      {tbs, {216, 1024, 64}, "thread blocks: "},
+      {tbs, {216, 1024, 64}, " thread blocks; "},
       {steps, {256, 64, 64}, "steps, counting one per wait"},
       {waits, {256, 64, 64}, "steps, counting one per wait"},
       {fused, {256, 64, 21}, "steps, counting one per wait"},
-      {count, {71, 71, 71}, "a.lua:7: rank 0 thread block 0: chunks in a step: "},
-      {channels, {32, 32, 64}, "channel: "},
-      {senders, {32, 32, 32}, "peers that it sends to on one channel: 33"},
-      {receivers, {32, 32, 32}, "peers that it receives from on one channel: 33"},
-      {awaited, {128, 128, 0}, "number of the thread block waited for: 128"},
-      {chunks, {32767, 32767, 32767}, "chunks in a buffer: 32768"},
-      {scratch, {32767, 32767, 32767}, "chunks in a buffer: 32768"},
-      {ranks, {1024, 1024, 1024}, "ranks: 1025"},
-      {elements, {4095, 4095, 4095}, "XML elements: 4096"},
-      {depth_simple, {2, 2, 2}, "FIFO depth that the plan needs: 3"},
-      {depth_ll, {8, 8, 8}, "FIFO depth that the plan needs: 9"},
+      {count, {71, 71, 71}, "a.lua:7: rank 0 thread block 0 has a step with a count of "},
+      {channels, {32, 32, 64}, " uses channel "},
+      {senders, {32, 32, 32}, "33 peers that it sends to on one channel"},
+      {receivers, {32, 32, 32}, "33 peers that it receives from on one channel"},
+      {awaited, {128, 128, 0}, "waits for thread block 128"},
+      {chunks, {32767, 32767, 32767}, "32768 chunks in a buffer"},
+      {scratch, {32767, 32767, 32767}, "32768 chunks in a buffer"},
+      {ranks, {1024, 1024, 1024}, "1025 ranks"},
+      {elements, {4095, 4095, 4095}, "4096 XML elements"},
+      {depth_simple, {2, 2, 2}, "the plan needs a FIFO depth of 3"},
+      {depth_ll, {8, 8, 8}, "the plan needs a FIFO depth of 9"},
   };
   for (size_t i = 0; i < TARGETS * sizeof all / sizeof all[0]; i++) {
     int most = all[i / TARGETS].most[i % TARGETS];
@@ -285,7 +285,7 @@ static void limits(void **state) {
 static void waits_of_nops(void **state) {
   (void)state;
   expect(nops(1), POLYCCL_FORMAT_XML, POLYCCL_SUCCESS, NULL);
-  expect(nops(10), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "steps, counting one per wait: 640");
+  expect(nops(10), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "640 steps, counting one per wait");
   expect(nops(64), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT,
          "with the waits of its nops the plan has more than the 4095 XML elements that microsoft/msccl takes: compile");
 }
@@ -301,7 +301,7 @@ static pccl_text body(const char *collective, const char *more, const char *rest
 static void a_depth_said_too_high_is_written(void **state) {
   (void)state;
   expect(depth_of("Simple", 2, 9), POLYCCL_FORMAT_XML, POLYCCL_SUCCESS, NULL);
-  expect(depth_of("Simple", 3, 9), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "FIFO depth that the plan needs: 3");
+  expect(depth_of("Simple", 3, 9), POLYCCL_FORMAT_XML, POLYCCL_ERROR_LIMIT, "the plan needs a FIFO depth of 3");
 }
 
 static void not_expressible(void **state) {

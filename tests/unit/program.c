@@ -8,6 +8,8 @@
 
 #include <polyccl/program.h>
 
+#include "program/program.h"
+
 static polyccl_location at(int line) { return (polyccl_location){"t.lua", line}; }
 
 static polyccl_program *make(polyccl_collective collective, int ranks, int chunks, bool inplace) {
@@ -182,7 +184,29 @@ static void custom_conditions_are_checked(void **state) {
   copy(p, take(p, 0, POLYCCL_INPUT, 0), 2, POLYCCL_OUTPUT, 0, 4);
   assert_int_equal(polyccl_program_check(p, NULL), POLYCCL_ERROR_INVALID);
   assert_string_equal(polyccl_last_error(),
-                      "custom: rank 2 output[0]: has 1x rank 0 chunk 0, lacks rank 1 chunk 0; copied at t.lua:4");
+                      "custom: rank 2 output[0]: has rank 0 chunk 0, lacks rank 1 chunk 0; copied at t.lua:4");
+  polyccl_program_destroy(p);
+}
+
+/* Doubled n times, a chunk has 2^n contributions. They are counted where they are too many to be listed. */
+static void origins_are_counted_without_a_list(void **state) {
+  (void)state;
+  polyccl_program *p = make(POLYCCL_ALLREDUCE, 2, 1, true);
+  for (int n = 1; n <= 40; n++) {
+    uint32_t count = 0;
+    size_t listed = 0;
+    polyccl_ref sum = reduce(p, take(p, 0, POLYCCL_INPUT, 0), take(p, 1, POLYCCL_INPUT, 0), 2);
+    copy(p, sum, 1, POLYCCL_INPUT, 0, 3);
+    assert_int_equal(pccl_program_count_origins(p, &sum, 0, at(4), &count), POLYCCL_SUCCESS);
+    assert_int_equal(count, n < 32 ? (uint32_t)1 << n : UINT32_MAX);
+    if (n <= 10) {
+      assert_int_equal(polyccl_program_origins(p, &sum, 0, at(4), NULL, 0, &listed), POLYCCL_SUCCESS);
+      assert_int_equal(listed, count);
+    } else if (n > 22) {
+      assert_int_equal(polyccl_program_origins(p, &sum, 0, at(4), NULL, 0, &listed), POLYCCL_ERROR_LIMIT);
+    }
+    assert_int_equal(pccl_program_count_origins(p, &sum, 1, at(4), &count), POLYCCL_ERROR_INVALID);
+  }
   polyccl_program_destroy(p);
 }
 
@@ -197,6 +221,7 @@ int main(void) {
       cmocka_unit_test(scratch_grows_by_appending),
       cmocka_unit_test(groups_join_fresh_references_of_one_buffer),
       cmocka_unit_test(custom_conditions_are_checked),
+      cmocka_unit_test(origins_are_counted_without_a_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

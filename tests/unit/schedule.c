@@ -15,7 +15,7 @@
 #include "compiler/bound.h"
 #include "compiler/flow.h"
 #include "compiler/merge.h"
-#include "compiler/state.h"
+#include "compiler/task.h"
 
 typedef struct sample {
   const char *program, *topology;
@@ -73,18 +73,17 @@ static void bounds_on_thread_blocks_hold(void **state) {
 
 /* Builds the tasks of a sample by the compiler's own passes. */
 static void with_tasks(const sample *s, void (*examine)(const pccl_tasks *, const pccl_pipeline *),
-                       polyccl_result (*schedule)(const pccl_tasks *, const pccl_schedule_rule *, pccl_pipeline *)) {
+                       polyccl_result (*schedule)(const pccl_tasks *, int32_t, pccl_pipeline *)) {
   polyccl_topology *topology = NULL;
   assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
   polyccl_program *program = load(s);
-  pccl_ir ir = pccl_ir_of(program, 0);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
-  pccl_schedule_rule rule = {0};
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
-  assert_int_equal(schedule(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  assert_int_equal(schedule(&tasks, 0, &pipeline), POLYCCL_SUCCESS);
   examine(&tasks, &pipeline);
   pccl_pipeline_free(&pipeline);
   pccl_tasks_free(&tasks);
@@ -128,7 +127,7 @@ static void sub_pipelines_are_free_of_conflicts(void **state) {
 }
 
 /* The published rule on a case small enough to know: with one link that admits one task, chunks take turns. */
-static void the_chunk_moved_least_goes_first(void **state) {
+static void the_chunk_that_moved_fewest_times_goes_first(void **state) {
   (void)state;
   polyccl_program_config config = {.size = sizeof(polyccl_program_config),
                                    .collective = POLYCCL_BROADCAST,
@@ -147,14 +146,13 @@ static void the_chunk_moved_least_goes_first(void **state) {
       assert_int_equal(polyccl_program_copy(program, &ref, to, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
     }
   }
-  pccl_ir ir = pccl_ir_of(program, 0);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
-  pccl_schedule_rule rule = {.max_tbs = 1}; /* a rank takes part in one task at a time */
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
-  assert_int_equal(pccl_schedule_hpds(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_schedule_hpds(&tasks, 1, &pipeline), POLYCCL_SUCCESS);
   /* Tasks: 0: chunk 0 to rank 1, 1: chunk 0 to rank 2, 2 and 3: the same of chunk 1. */
   static const int32_t expected[] = {0, 2, 1, 3};
   for (int i = 0; i < 4; i++) {
@@ -252,7 +250,6 @@ static void merge_to_the_end(pccl_ir *ir, const pccl_flows *flows) {
       before = ir->tbs[rank] > before ? ir->tbs[rank] : before;
     }
     assert_int_equal(pccl_merge_blocks(ir, busy, &merged), POLYCCL_SUCCESS);
-    ir->waits.len = 0;
     assert_int_equal(pccl_channels_of_blocks(ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_pass_wait(ir), POLYCCL_SUCCESS);
     if (!merged) {
@@ -279,7 +276,7 @@ static void lists_are_safe(void **state) {
   static const pccl_list_rule rules[] = {
       {.tbs = 16, .priority = PCCL_LIST_TAIL},
       {.tbs = 2, .priority = PCCL_LIST_SCARCE, .overlap = true},
-      {.tbs = 5, .priority = PCCL_LIST_LANE, .overlap = true, .window = 1},
+      {.tbs = 5, .priority = PCCL_LIST_INSTANCE, .overlap = true, .window = 1},
       {.tbs = 7, .priority = PCCL_LIST_SCARCE, .window = 2, .shuffle = 77},
   };
   int checked = 0;
@@ -288,18 +285,18 @@ static void lists_are_safe(void **state) {
     polyccl_topology *topology = NULL;
     assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
     polyccl_program *program = load(s);
-    pccl_ir ir = pccl_ir_of(program, 2);
+    pccl_ir ir = pccl_ir_of(program, NULL, 2);
     pccl_bound bound;
     pccl_flows flows;
     bool cyclic = false;
-    assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+    assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
     assert_int_equal(pccl_bound_of(&ir, topology, 16 << 20, 0, &bound), POLYCCL_SUCCESS);
     if (chains[i % 4] == APART) {
       assert_int_equal(pccl_flows_set_apart(&ir, topology), POLYCCL_SUCCESS);
     }
     if (chains[i % 4] != 1) {
-      ir.most_hops = chains[i % 4] > 0 ? chains[i % 4] : 0;
+      ir.max_hops = chains[i % 4] > 0 ? chains[i % 4] : 0;
       assert_int_equal(pccl_pass_fuse(&ir), POLYCCL_SUCCESS);
     }
     assert_int_equal(pccl_flows_build(&ir, topology, 16 << 20, i % 2, &flows, &cyclic), POLYCCL_SUCCESS);
@@ -336,8 +333,8 @@ static void the_bound_is_what_the_link_needs(void **state) {
   assert_int_equal(polyccl_program_create(&config, &program), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_program_chunk(program, 0, POLYCCL_INPUT, 0, 1, at, &ref), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_program_copy(program, &ref, 1, -1, -1, POLYCCL_NO_HINTS, at, &ref), POLYCCL_SUCCESS);
-  pccl_ir ir = pccl_ir_of(program, 0);
-  assert_int_equal(pccl_pass_refine(&ir, POLYCCL_AS_WRITTEN), POLYCCL_SUCCESS);
+  pccl_ir ir = pccl_ir_of(program, NULL, 0);
+  assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   pccl_bound bound;
   assert_int_equal(pccl_bound_of(&ir, topology, 25000000, 4, &bound), POLYCCL_SUCCESS);
@@ -348,6 +345,103 @@ static void the_bound_is_what_the_link_needs(void **state) {
   double blocks = m->launch_cost + 25000.0 / (4 * m->copy_bandwidth);
   assert_true(bound.blocks > blocks - 1e-6 && bound.blocks < blocks + 1e-6);
   pccl_ir_free(&ir);
+  polyccl_program_destroy(program);
+  polyccl_topology_destroy(topology);
+}
+
+/* The text that --dump writes for a sample; NULL where the name is refused. The caller frees it. */
+static char *dump_of(const polyccl_topology *topology, polyccl_policy policy, polyccl_schedule schedule,
+                     const char *pass) {
+  polyccl_program *program = load(&samples[1]);
+  polyccl_plan *plan = NULL;
+  char *text = NULL;
+  size_t length = 0;
+  FILE *to = open_memstream(&text, &length);
+  assert_non_null(to);
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                     .policy = policy,
+                                     .schedule = schedule,
+                                     .topology = topology,
+                                     .seconds = 0.01,
+                                     .dump = pass,
+                                     .dump_to = to};
+  polyccl_result result = polyccl_compile(program, &options, &plan);
+  fclose(to);
+  polyccl_program_destroy(program);
+  if (result != POLYCCL_SUCCESS) {
+    free(text);
+    return NULL;
+  }
+  polyccl_plan_destroy(plan);
+  return text;
+}
+
+/* Every pass of a policy can be dumped, exactly once, and passes of the other policy write nothing. */
+static void passes_are_dumped_by_name(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *connection, *hpds, *best; /* what the dump must contain; NULL: it is empty */
+  } passes[] = {
+      {"refine", "0: copy 0.", "0: copy 0.", NULL},
+      {"lower", "0: rank 0 send", "0: rank 0 send", NULL},
+      {"fuse", " rcs ", NULL, NULL},
+      {"channel", " ch 0 ", NULL, NULL},
+      {"order", "0: rank ", NULL, NULL},
+      {"block", " tb 0 ", NULL, NULL},
+      {"schedule", NULL, " pipeline 0 ", " tb 0 "},
+      {"allocate", NULL, " tb 0 ", " tb 0 "},
+      {"wait", " tb 0 ", " tb 0 ", " tb 0 "},
+  };
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open(samples[1].topology, &topology), POLYCCL_SUCCESS);
+  for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+    const char *wanted[] = {passes[i].connection, passes[i].hpds, passes[i].best};
+    for (int way = 0; way < 3; way++) {
+      char *text = dump_of(topology, way == 0 ? POLYCCL_POLICY_CONNECTION : POLYCCL_POLICY_STATE,
+                           way == 2 ? POLYCCL_SCHEDULE_BEST : POLYCCL_SCHEDULE_HPDS, passes[i].name);
+      assert_non_null(text);
+      const char *found = wanted[way] != NULL ? strstr(text, wanted[way]) : NULL;
+      if (wanted[way] == NULL ? text[0] != '\0' : found == NULL) {
+        fail_msg("pass %s, way %d: \"%.200s\"", passes[i].name, way, text);
+      }
+      const char *first = strstr(text, "0: ");
+      assert_true(first == NULL || strstr(first + 1, "\n0: ") == NULL);
+      free(text);
+    }
+  }
+  assert_null(dump_of(topology, POLYCCL_POLICY_STATE, POLYCCL_SCHEDULE_HPDS, "nosuch"));
+  assert_non_null(strstr(polyccl_last_error(), "unknown pass \"nosuch\" (known: refine, "));
+  for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+    assert_non_null(strstr(polyccl_last_error(), passes[i].name));
+  }
+  polyccl_topology_destroy(topology);
+}
+
+/* Options of policy "connection" do not reach the trials of schedule "best". */
+static void best_decides_what_is_fused(void **state) {
+  (void)state;
+  polyccl_topology *topology = NULL;
+  assert_int_equal(polyccl_topology_open(samples[1].topology, &topology), POLYCCL_SUCCESS);
+  polyccl_program *program = load(&samples[1]);
+  polyccl_plan *plan[2] = {NULL, NULL};
+  for (int i = 0; i < 2; i++) {
+    polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                       .policy = POLYCCL_POLICY_STATE,
+                                       .schedule = POLYCCL_SCHEDULE_BEST,
+                                       .topology = topology,
+                                       .seconds = 0.01,
+                                       .no_fusion = i == 1};
+    assert_int_equal(polyccl_compile(program, &options, &plan[i]), POLYCCL_SUCCESS);
+  }
+  assert_int_equal(plan[0]->steps, plan[1]->steps);
+  int fused = 0;
+  for (size_t i = 0; i < plan[0]->steps; i++) {
+    assert_int_equal(plan[0]->step[i].op, plan[1]->step[i].op);
+    fused += plan[0]->step[i].op == POLYCCL_STEP_RCS;
+  }
+  assert_true(fused > 0);
+  polyccl_plan_destroy(plan[0]);
+  polyccl_plan_destroy(plan[1]);
   polyccl_program_destroy(program);
   polyccl_topology_destroy(topology);
 }
@@ -363,7 +457,7 @@ static void a_topology_that_does_not_fit_is_refused(void **state) {
   assert_int_equal(polyccl_topology_open("fully:5", &topology), POLYCCL_SUCCESS);
   options.topology = topology;
   assert_int_equal(polyccl_compile(program, &options, &plan), POLYCCL_ERROR_INVALID);
-  assert_string_equal(polyccl_last_error(), "allreduce_ring has 16 ranks, but topology fully:5 only 5");
+  assert_string_equal(polyccl_last_error(), "allreduce_ring has 16 ranks, but topology fully:5 has only 5");
   polyccl_topology_destroy(topology);
   polyccl_program_destroy(program);
 }
@@ -372,10 +466,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bounds_on_thread_blocks_hold),
       cmocka_unit_test(sub_pipelines_are_free_of_conflicts),
-      cmocka_unit_test(the_chunk_moved_least_goes_first),
+      cmocka_unit_test(the_chunk_that_moved_fewest_times_goes_first),
       cmocka_unit_test(best_is_never_slower_and_always_the_same),
       cmocka_unit_test(lists_are_safe),
       cmocka_unit_test(the_bound_is_what_the_link_needs),
+      cmocka_unit_test(passes_are_dumped_by_name),
+      cmocka_unit_test(best_decides_what_is_fused),
       cmocka_unit_test(a_topology_that_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -476,7 +476,8 @@ static void bad_input_is_refused(void **state) {
   (void)state;
   polyccl_topology *t = star(2, 10), *one = star(1, 10);
   polyccl_plan *plan = plan_of(SENDRECV);
-  assert_fails(plan, one, of_bytes(1, 1), POLYCCL_ERROR_INVALID, "the plan has 2 ranks, the topology \"test\" has 1");
+  assert_fails(plan, one, of_bytes(1, 1), POLYCCL_ERROR_INVALID,
+               "the plan has 2 ranks, but the topology \"test\" has 1");
   polyccl_sim_options options = of_bytes(1, -1);
   assert_fails(plan, t, options, POLYCCL_ERROR_INVALID, "out of range");
   options = of_bytes(1, 1);

@@ -29,7 +29,7 @@ static world *make_world(uint64_t seed) {
   w->seed = seed;
   sim *s = &w->s;
   s->tbs = FLOWS;
-  s->most_updates = UINT64_MAX;
+  s->max_exact_updates = UINT64_MAX;
   s->resources = RESOURCES;
   s->resource = calloc(RESOURCES, sizeof *s->resource);
   s->member = calloc(RESOURCES * FLOWS, sizeof *s->member);

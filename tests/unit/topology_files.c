@@ -165,7 +165,7 @@ static void big_files(void **state) {
   assert_false(text.failed);
   polyccl_topology *t = NULL;
   expect_failure("big", polyccl_topology_parse("big", text.data, text.len, &t), t,
-                 "big: nodes[1048576]: more than 1048576 nodes");
+                 "big: nodes[1048576]: the topology has more than 1048576 nodes");
   pccl_text_free(&text);
 }
 

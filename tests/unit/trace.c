@@ -117,12 +117,13 @@ static void events_outside_the_plan_are_refused(void **state) {
     polyccl_trace_event event;
     const char *message;
   } cases[] = {
-      {{.rank = 2}, "trace: the plan has no thread block 0 on rank 2"},
-      {{.rank = -1}, "trace: the plan has no thread block 0 on rank -1"},
-      {{.rank = 1, .tb = 2}, "trace: the plan has no thread block 2 on rank 1"},
-      {{.step = 2}, "trace: rank 0, thread block 0 has no step 2"},
-      {{.begin = 2, .end = 1}, "trace: rank 0, thread block 0, step 0: bad event (state 0, micro-batch 0, 2 to 1 us)"},
-      {{.batch = -1}, "trace: rank 0, thread block 0, step 0: bad event (state 0, micro-batch -1, 0 to 0 us)"},
+      {{.rank = 2}, "the plan of the trace has no thread block 0 on rank 2"},
+      {{.rank = -1}, "the plan of the trace has no thread block 0 on rank -1"},
+      {{.rank = 1, .tb = 2}, "the plan of the trace has no thread block 2 on rank 1"},
+      {{.step = 2}, "in the trace, rank 0, thread block 0 has no step 2"},
+      {{.begin = 2, .end = 1},
+       "the event of rank 0, thread block 0, step 0 is not valid (state 0, micro-batch 0, 2 to 1 us)"},
+      {{.batch = -1}, "the event of rank 0, thread block 0, step 0 is not valid (state 0, micro-batch -1, 0 to 0 us)"},
   };
   polyccl_plan *plan = sample_plan();
   polyccl_trace *trace = NULL;
@@ -160,24 +161,25 @@ static void bad_files_are_named_by_their_line(void **state) {
   static const struct {
     const char *text, *message;
   } cases[] = {
-      {"", "t:1: a trace is JSON: an array of events, or an object with \"traceEvents\""},
-      {"{}", "t:1: no \"traceEvents\""},
-      {"[]", "t: no complete events (\"ph\": \"X\" with pid, tid, ts, dur)"},
-      {"{\"traceEvents\":\n7}", "t:2: \"traceEvents\" is an array"},
-      {"[\n7]", "t:2: event 0: an event is an object with \"ph\""},
-      {"{\"otherData\":{\"format\":\"polyccl-trace 2\"}}", "t:1: a trace of a later version (known: polyccl-trace 1)"},
-      {EVENT("\"pid\":-1,\"tid\":0,\"ts\":0,\"dur\":0"), "t:3: event 0: \"pid\" and \"tid\" are numbers from 0"},
+      {"", "t:1: a trace must be a JSON array of events, or a JSON object with \"traceEvents\""},
+      {"{}", "t:1: the object has no \"traceEvents\""},
+      {"[]", "t: the trace has no complete events (\"ph\": \"X\" with pid, tid, ts, dur)"},
+      {"{\"traceEvents\":\n7}", "t:2: \"traceEvents\" must be an array"},
+      {"[\n7]", "t:2: event 0: an event must be an object with \"ph\""},
+      {"{\"otherData\":{\"format\":\"polyccl-trace 2\"}}", "t:1: the trace is of a later version than polyccl-trace 1"},
+      {EVENT("\"pid\":-1,\"tid\":0,\"ts\":0,\"dur\":0"),
+       "t:3: event 0: \"pid\" and \"tid\" must be whole numbers from 0"},
       {EVENT("\"pid\":0,\"tid\":0,\"ts\":0,\"dur\":-1"),
        "t:3: event 0: a complete event needs \"ts\" and \"dur\" >= 0"},
       {EVENT("\"pid\":0,\"tid\":0,\"ts\":0,\"dur\":1,\"args\":{\"step\":-1}"),
-       "t:3: event 0: \"step\" is a number from 0"},
+       "t:3: event 0: \"step\" must be a whole number from 0"},
       {EVENT("\"pid\":0,\"tid\":0,\"ts\":0,\"dur\":1,\"args\":{\"from\":\"1.x\"}"),
-       "t:3: event 0: \"from\" and \"to\" are \"RANK.CHANNEL\""},
+       "t:3: event 0: \"from\" and \"to\" must be \"RANK.CHANNEL\""},
       {EVENT("\"pid\":0,\"tid\":0,\"ts\":0,\"dur\":1,\"args\":{\"src\":\"q1\"}"),
-       "t:3: event 0: \"src\" and \"dst\" are a buffer's letter and an offset, as \"i0\""},
+       "t:3: event 0: \"src\" and \"dst\" must be the letter of a buffer and an offset, as in \"i0\""},
       {EVENT("\"pid\":0,\"tid\":0,\"ts\":0,\"dur\":1,\"args\":{\"wait\":\"1\"}"),
-       "t:3: event 0: \"wait\" is a list of \"TB.STEP\""},
-      {"[{\"ph\":\"M\"}] x", "t:1: text after the end"},
+       "t:3: event 0: \"wait\" must be a list of \"TB.STEP\""},
+      {"[{\"ph\":\"M\"}] x", "t:1: there is text after the end of the trace"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     polyccl_trace *trace = NULL;

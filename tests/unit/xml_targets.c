@@ -231,7 +231,7 @@ static void caveats(void **state) {
        {"right for root 0 alone", "pass the buffers of a broadcast in place on every rank"}},
       {"collective allreduce\nranks 1\nchunks 1\ninplace yes\nrank 0 scratch 0\n",
        POLYCCL_FORMAT_XML,
-       {"a plan of 1 rank: in microsoft/msccl each call of it launches a kernel that does nothing"}},
+       {"the plan has 1 rank: in microsoft/msccl each call of it launches a kernel that does nothing"}},
       {"collective allreduce\nranks 1\nchunks 1\nrank 0 scratch 0\ntb\ncopy i0 o0 x1\n",
        POLYCCL_FORMAT_XML,
        {"launches a kernel that only copies"}},

@@ -1,7 +1,7 @@
 """MSCCLang scripts, unmodified, on the PolyCCL compiler: `python3 -m polyccl.msccl SCRIPT ARGS`.
 
-install() makes this package importable as `msccl`, so that scripts that say `from msccl.language import *`,
-`from msccl.topologies import *` or `from msccl.language.collectives import AllReduce` find the same names here.
+install() makes this package importable as `msccl`, so that `from msccl.language import *`,
+`from msccl.topologies import *` and `from msccl.language.collectives import AllReduce` work in scripts.
 """
 
 import importlib
@@ -10,7 +10,7 @@ import sys
 
 
 def install():
-    """Enters this package and all its modules in sys.modules as msccl and msccl.*."""
+    """Enters this package and all its modules into sys.modules as msccl and msccl.*."""
     package = sys.modules[__name__]
     sys.modules["msccl"] = package
     for found in pkgutil.walk_packages(package.__path__, __name__ + "."):

@@ -1,4 +1,4 @@
-"""Runs an MSCCLang script on the PolyCCL compiler; the plans that it prints are ours."""
+"""Runs an MSCCLang script on the PolyCCL compiler, which makes the plans that the script prints."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ def _arguments():
                         help="policy state: in which order tasks go")
     parser.add_argument("--topology", metavar="MACHINE", help="policy state: a shipped machine or a file")
     parser.add_argument("--unverified", action="store_true",
-                        help="print plans without proof, of programs that do not do what their collective says")
+                        help="print plans without proof, even of programs that do not do what their collective says")
     parser.add_argument("--traceback", action="store_true", help="show where in the script an error came from")
     parser.add_argument("script", metavar="SCRIPT", help="the MSCCLang script")
     parser.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="the script's own arguments")
@@ -29,7 +29,7 @@ def _arguments():
 
 
 def _describe(error, script):
-    """One line: the place in the script, if any, and the error."""
+    """Returns one line: the place in the script, if there is one, and the error."""
     if isinstance(error, Error):
         return str(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

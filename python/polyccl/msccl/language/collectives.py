@@ -1,5 +1,5 @@
-"""What programs implement. A script's own collective derives from Collective and says what each rank holds before
-(init_buffers) and whether the buffers are right after (check)."""
+"""The collectives that programs implement. A script's own collective derives from Collective: init_buffers() says what
+each rank holds before, check() says whether the buffers are right afterwards."""
 
 from . import *
 from .chunk import Chunk, ReduceChunk
@@ -15,18 +15,18 @@ class Collective:
         self.inplace = inplace
 
     def init_buffers(self):
-        """Per rank a dict: Buffer.input and Buffer.output to lists of Chunk, None where there is nothing."""
+        """Returns for each rank a dict from Buffer.input and Buffer.output to lists of Chunk, or None for nothing."""
         raise NotImplementedError(f"{type(self).__name__} has no init_buffers()")
 
     def check(self, prog):
-        """True when prog.buffers[rank][buffer][index] is right everywhere."""
+        """Returns whether prog.buffers[rank][buffer][index] is right everywhere."""
 
     def get_buffer_index(self, rank, buffer, index):
-        """The place that `index` of `buffer` stands for: where one buffer lies in another."""
+        """Returns the buffer and index where `index` of `buffer` really lies, because a buffer may lie in another."""
         return buffer, index
 
     def _agree(self, prog, buffer, first, expected):
-        """Compares what each rank has in `buffer` from first(rank) on with the list expected(rank)."""
+        """Compares the contents of `buffer` from first(rank) on with the list expected(rank), on each rank."""
         right = True
         for rank in range(self.num_ranks):
             held, start = prog.buffers[rank][buffer], first(rank)
@@ -128,7 +128,7 @@ _STANDARD = {AllReduce: "allreduce", AllGather: "allgather", ReduceScatter: "red
 
 
 def standard_name(collective):
-    """The builder's name of a collective whose meaning it knows; None for one that a script defines."""
+    """Returns the builder's name of a standard collective, or None for a collective that a script defines."""
     for kind, name in _STANDARD.items():
         own = type(collective)
         if isinstance(collective, kind) and all(getattr(own, part) is getattr(kind, part)

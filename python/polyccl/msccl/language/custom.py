@@ -12,7 +12,7 @@ from .ir import Buffer
 
 
 class Layout:
-    """Shapes and precondition: chunks of input and output, whether they are one memory, what holds nothing."""
+    """The numbers of chunks of input and output, whether both are one memory, and which chunks hold nothing."""
 
     def __init__(self, collective, buffers):
         name = type(collective).__name__
@@ -70,9 +70,9 @@ class _Watched(Sequence):
 
 
 def run_check(program):
-    """(verdict, places): what the collective's check() returns, and every (rank, index) of output that it looked at.
+    """Returns what the collective's check() returns, and every (rank, index) of output that it looked at.
 
-    The verdict rests on these places alone, so a plan that leaves in them what the program does passes the check.
+    The verdict depends on these places alone, so a plan that leaves the same contents there passes the check.
     """
     watched, seen, buffers = [], {}, program.buffers
     for rank, held in enumerate(buffers):
@@ -91,5 +91,5 @@ def run_check(program):
 
 
 def leaves(chunk):
-    """The input chunks that a value consists of."""
+    """Returns the input chunks that a value consists of."""
     return [part.leaf for part in (chunk.chunks if isinstance(chunk, ReduceChunk) else [chunk])]

@@ -13,7 +13,7 @@ from .ir import Buffer, ReplicationPolicy, ThreadblockPolicy
 
 
 class Settings:
-    """How the runner wants plans, and whether a Check() failed."""
+    """What the runner asks for, and whether a Check() failed."""
 
     format = "xml"
     verify = True
@@ -26,7 +26,7 @@ _UNNAMED = 65535  # above every thread block that a script can name
 _current = None
 
 
-def _curr():
+def _current_program():
     if _current is None:
         raise Error(at("there is no program here: use `with MSCCLProgram(...):`"))
     return _current
@@ -52,7 +52,7 @@ class Ref:
         self.rank, self.index, self.size = ref.rank, ref.index, ref.size
 
     def copy(self, dst, buffer=None, index=-1, sendtb=-1, recvtb=-1, ch=-1):
-        """Copies these chunks to rank `dst`; no buffer: to the same place; no index in scratch: appended."""
+        """Copies these chunks to rank `dst`. Without a buffer, to the same place; without an index, to its end."""
         prog = self.prog
         prog.check_link(self.rank, dst)
         if buffer is None:
@@ -64,7 +64,7 @@ class Ref:
         return prog.copy(self, dst, buffer, index, prog.hints(sendtb, recvtb, ch))
 
     def reduce(self, other, *args, sendtb=-1, recvtb=-1, ch=-1, **place):
-        """self += other; returns self. The older form reduce(dst, buffer, index) adds these chunks to those there."""
+        """Adds `other` to self and returns self. The older form reduce(dst, buffer, index) adds self to that place."""
         if not isinstance(other, Ref):
             return self._reduce_onto(other, *args, sendtb=sendtb, recvtb=recvtb, ch=ch, **place)
         if place or len(args) > 3:
@@ -83,11 +83,11 @@ class Ref:
         return self.copy(dst, buffer, index, sendtb, recvtb, ch)
 
     def split(self, num):
-        """`num` references of equal size."""
+        """Returns `num` references of equal size."""
         return [Ref(self.prog, self.buffer, part) for part in self._ref.split(num)]
 
     def group(self, other):
-        """One reference from the lower of two to the end of the higher."""
+        """Returns one reference from the lower of the two to the end of the higher."""
         return Ref(self.prog, self.buffer, self._ref.group(other._ref))
 
     def _value(self, index):
@@ -176,7 +176,7 @@ class MSCCLProgram:
         global _current
         _current = None
 
-    # What references ask for.
+    # For references.
 
     def check_link(self, src, dst):
         for rank in (src, dst):
@@ -186,7 +186,7 @@ class MSCCLProgram:
             raise Error(at(f"no link from rank {src} to rank {dst} in {self.topo.name}"))
 
     def hints(self, sendtb, recvtb, ch):
-        """Thread blocks count in manual programs only, where operations that name none share one on each rank."""
+        """Thread blocks matter in manual programs only. There, operations that name none share one on each rank."""
         if self.threadblock_policy is not ThreadblockPolicy.manual:
             return {"channel": ch}
         return {"send_tb": _UNNAMED if sendtb == -1 else sendtb, "recv_tb": _UNNAMED if recvtb == -1 else recvtb,
@@ -237,10 +237,10 @@ class MSCCLProgram:
             held[acc.index + i] = held[acc.index + i].reduce(acc.rank, added[operand.index + i])
         return acc
 
-    # What scripts ask for.
+    # For scripts.
 
     def check(self):
-        """Whether every output chunk is right; what is not is told on standard error."""
+        """Returns whether every output chunk is right. Writes to standard error what is wrong."""
         if self._standard is None:
             verdict, _ = run_check(self)
             right = verdict is None or bool(verdict)
@@ -257,7 +257,7 @@ class MSCCLProgram:
         return right
 
     def _with_postcondition(self):
-        """The program of a custom collective once more, this time with what its check() looks at declared."""
+        """Builds the program of a custom collective again, now with the places that its check() looks at declared."""
         verdict, places = run_check(self)
         if verdict is not None and not verdict and settings.verify:
             raise Error(at(f"{type(self.collective).__name__}.check() refuses the result"))
@@ -279,12 +279,12 @@ class MSCCLProgram:
         return builder
 
     def lower(self):
-        """The plan."""
+        """Returns the compiled plan."""
         builder = self._builder if self._standard else self._with_postcondition()
         return builder.compile(verify=settings.verify, **settings.compile)
 
     def generate_xml(self):
-        """The plan as text, in the format that the runner was asked for."""
+        """Returns the plan as text, in the format that the runner asked for."""
         plan = self.lower()
         if settings.format == "plan":
             return plan.text()
@@ -297,25 +297,25 @@ class MSCCLProgram:
 
 
 def ir_to_xml(plan, **_):
-    """The XML of what MSCCLProgram.lower() gave."""
+    """Returns the XML of a plan that MSCCLProgram.lower() returned."""
     return plan.xml()
 
 
 def chunk(rank, buffer, index=0, size=1):
-    """A reference to `size` chunks of a buffer of a rank."""
-    return _curr().chunk(rank, buffer, index, size)
+    """Returns a reference to `size` chunks of a buffer of a rank."""
+    return _current_program().chunk(rank, buffer, index, size)
 
 
 def create_scratch(rank, name):
     """Makes scratch buffer `name` on a rank before its first use."""
-    return _curr().create_scratch(rank, name)
+    return _current_program().create_scratch(rank, name)
 
 
 def XML():
     """Compiles the program and prints its plan."""
-    print(_curr().generate_xml())
+    print(_current_program().generate_xml())
 
 
 def Check():
-    """Whether the program does what its collective says."""
-    return _curr().check()
+    """Returns whether the program does what its collective says."""
+    return _current_program().check()

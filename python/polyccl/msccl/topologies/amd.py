@@ -6,7 +6,7 @@ _AMD8_STRONG = {(0, 2), (0, 3), (0, 5), (1, 4), (1, 6), (1, 7), (2, 3), (2, 5), 
 
 
 def amd4():
-    """A square: each GPU is linked to two."""
+    """A square, in which each GPU is linked to two others."""
     return from_function("4 AMD GPUs", 4, lambda src, dst: int(src + dst != 3))
 
 

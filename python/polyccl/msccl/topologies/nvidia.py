@@ -20,7 +20,7 @@ def dgx_a100():
 
 
 def nvlink_only(nvidia_smi_topo=None):
-    """The NVLinks that `nvidia-smi topo -m` tells of; its output can be given."""
+    """The NVLinks that `nvidia-smi topo -m` lists. The caller may pass its output."""
     if nvidia_smi_topo is None:
         command = ["nvidia-smi", "topo", "-m"]
         nvidia_smi_topo = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -2,8 +2,8 @@
 
 
 class Topology:
-    """links[dst][src]: the bandwidth from src to dst, 0 where there is no link. switches: (sources, destinations,
-    bandwidth, name) each, bounds on what passes at once."""
+    """links[dst][src] is the bandwidth from src to dst, 0 where there is no link. Each entry of switches is (sources,
+    destinations, bandwidth, name) and limits the sum of what passes at one time."""
 
     def __init__(self, name, links, switches=()):
         self.name = name
@@ -36,6 +36,6 @@ class Topology:
 
 
 def from_function(name, ranks, bandwidth, switches=()):
-    """A topology of `ranks` ranks from bandwidth(src, dst)."""
+    """Makes a topology of `ranks` ranks from bandwidth(src, dst)."""
     links = [[bandwidth(src, dst) if src != dst else 0 for src in range(ranks)] for dst in range(ranks)]
     return Topology(name, links, switches)
