@@ -32,9 +32,9 @@ typedef struct builtin_row {
 
 /* Where one program takes over from another. docs/executor.md, Built-in plans, has the measurements. */
 enum {
-  /* A message that fits the first 64-byte cache line of an LL128 line (kernel/lines.h): LL128 is quicker than Simple up
-   * to it, and slower or equal from 64 bytes on. bench/builtin/crossover.sh, 2 ranks on 2 cores of a Xeon with AVX-512.
-   */
+  /* A message that fits the first 64-byte cache line of an LL128 line (kernel/lines.h). LL128 is quicker than Simple up
+   * to it. From there to 128 bytes it depends on the program, and beyond that Simple is quicker in all but scatter.
+   * bench/builtin/crossover.sh, 2 ranks on 2 cores of a Xeon with AVX-512. */
   LINE = 56,
   /* AllReduce in one step, as long as a rank receives no more than this: the same command and machine. */
   ONE_STEP = 8192,

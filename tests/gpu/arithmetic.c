@@ -1,5 +1,5 @@
-/* usage: gpu_arithmetic FILE: the GPU's arithmetic (arithmetic.cpp) gives the bits of the CPU's kernels, for every type
- * and operation, on random bits and special numbers, at every stage of an average. */
+/* usage: gpu_arithmetic FILE: checks that the GPU's arithmetic (arithmetic.cpp) gives the bits of the CPU's kernels,
+ * for every type and operation, on random bits and special numbers, at every stage of an average. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef void (*reduce_fn)(uint32_t dtype, uint32_t op, void *dst, const void *a,
 enum { ELEMENTS = 20000 };
 static uint64_t a[ELEMENTS], b[ELEMENTS], gpu[ELEMENTS], cpu[ELEMENTS];
 
-/* Random bits; one in four is one of those where rounding, order and NaNs are decided. */
+/* Random bits; one in four is special: rounding, order or NaNs depend on it. */
 static uint64_t bits_of(size_t bytes, uint64_t random) {
   static const uint64_t halves[] = {0,      0x8000, 1,      0x8001, 0x3ff,  0x400,  0x7bff,
                                     0xfbff, 0x7c00, 0xfc00, 0x7c01, 0x7e00, 0xfe00, 0x7f80,
@@ -27,7 +27,7 @@ static uint64_t bits_of(size_t bytes, uint64_t random) {
   return chosen << (8 * bytes - 16) | (random / 256 % 2 ? random >> 40 & 1 : 0);
 }
 
-static void fill(size_t bytes, uint64_t seed) {
+static void fill_operands(size_t bytes, uint64_t seed) {
   for (size_t i = 0; i < ELEMENTS; i++) {
     uint64_t x = bits_of(bytes, pccl_mix64(seed + 2 * i)), y = bits_of(bytes, pccl_mix64(seed + 2 * i + 1));
     memcpy((char *)a + i * bytes, &x, bytes);
@@ -35,7 +35,7 @@ static void fill(size_t bytes, uint64_t seed) {
   }
 }
 
-static int compare(reduce_fn reduce, polyccl_dtype dtype, polyccl_redop op, uint64_t addends) {
+static int compare_with_cpu(reduce_fn reduce, polyccl_dtype dtype, polyccl_redop op, uint64_t addends) {
   size_t bytes = polyccl_dtype_size(dtype);
   pccl_reduce_kernels()->reduce[dtype][op](cpu, a, b, ELEMENTS, addends);
   reduce((uint32_t)dtype, (uint32_t)op, gpu, a, b, ELEMENTS, addends);
@@ -70,8 +70,8 @@ int main(int argc, char **argv) {
   for (int dtype = 0; dtype < POLYCCL_DTYPE_COUNT; dtype++) {
     for (int op = 0; op < POLYCCL_REDOP_COUNT; op++) {
       for (size_t s = 0; s < (op == POLYCCL_AVG ? sizeof stages / sizeof stages[0] : 1); s++) {
-        fill(polyccl_dtype_size((polyccl_dtype)dtype), (uint64_t)(dtype * 100 + op * 10) + s);
-        wrong += compare(reduce, (polyccl_dtype)dtype, (polyccl_redop)op, stages[s]);
+        fill_operands(polyccl_dtype_size((polyccl_dtype)dtype), (uint64_t)(dtype * 100 + op * 10) + s);
+        wrong += compare_with_cpu(reduce, (polyccl_dtype)dtype, (polyccl_redop)op, stages[s]);
       }
     }
   }

@@ -1,4 +1,4 @@
-/* The arithmetic of generated GPU code as a function, for arithmetic.c; compiled on threads, as on_threads.sh does. */
+/* The arithmetic of generated GPU code as a function, for arithmetic.c. arithmetic.sh compiles it on threads. */
 #include "kernel/moves.h"
 
 extern "C" __attribute__((visibility("default"))) void gpu_reduce(uint32_t dtype, uint32_t op, void *dst, const void *a,

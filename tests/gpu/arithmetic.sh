@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: tests/gpu/arithmetic.sh BUILD: the arithmetic of generated GPU code gives the bits of the CPU's kernels.
+# usage: tests/gpu/arithmetic.sh BUILD: checks that the arithmetic of generated GPU code gives the bits of the CPU's kernels.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

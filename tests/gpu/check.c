@@ -1,12 +1,12 @@
-/* Runs a plan's kernel on a device and checks every element of every rank; or measures it. With POLYCCL_CUDA_DRIVER
- * naming driver_on_threads.so the device is this machine's threads.
+/* Runs a plan's kernel on a device and checks every element of every rank, or measures the kernel. If
+ * POLYCCL_CUDA_DRIVER names driver_on_threads.so, the device is this machine's threads.
  *
  *   gpu_check [options] IMAGE PLAN
- *   --counts A,B,...   elements of a block (preset 1,13,4000)        --calls N      calls for each (preset 2)
+ *   --counts A,B,...   elements of a block (default 1,13,4000)       --calls N      calls for each (default 2)
  *   --threads N        of a thread block                             --slot BYTES   of a connection
  *   --processes P      ranks in several processes                    --device N
  *   --timeout S        of a call                                     --absent       the last process stays away
- *   --bench BYTES      a line of the table instead, of the best of 5 times --iters N (preset 20) launches
+ *   --bench BYTES      measures instead: a row of the table, the best of 5 times --iters N (default 20) launches
  *
  * Exit status: 0 right, 1 wrong or failed, 77 no device. */
 #include <sched.h>
@@ -25,12 +25,12 @@
 #include "device/gpu.h"
 #include "plan/plan.h"
 
-enum { GUARD = 256, GUARD_BYTE = 0xa5, SKIPPED = 77, MOST_PROCESSES = 16, MOST_SHARED = 256, SAMPLES = 5 };
+enum { GUARD = 256, GUARD_BYTE = 0xa5, SKIPPED = 77, MAX_PROCESSES = 16, MAX_MAIL = 256, SAMPLES = 5 };
 
-/* Between processes. */
+/* Shared by the processes. */
 typedef struct board {
   atomic_uint arrived, phase, failed;
-  unsigned char mail[MOST_PROCESSES][MOST_SHARED];
+  unsigned char mail[MAX_PROCESSES][MAX_MAIL];
 } board;
 
 typedef struct job {
@@ -54,11 +54,11 @@ typedef struct memory {
   int output_in;
 } memory;
 
-static polyccl_result exchange(void *context, const void *mine, size_t bytes, void *all) {
+static polyccl_result exchange_mail(void *context, const void *mine, size_t bytes, void *all) {
   job *j = context;
   board *b = j->board;
   unsigned phase = atomic_load(&b->phase), processes = (unsigned)j->options.processes;
-  if (bytes > MOST_SHARED) {
+  if (bytes > MAX_MAIL) {
     return pccl_fail(POLYCCL_ERROR_LIMIT, "%zu bytes to exchange", bytes);
   }
   for (int round = 0; round < 2; round++) { /* all have written; all have read */
@@ -178,7 +178,8 @@ static polyccl_result make_buffers(const job *j, size_t count, size_t element, b
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result one_call(const job *j, size_t count, polyccl_dtype dtype, polyccl_redop op, uint64_t *wrong) {
+static polyccl_result call_and_check(const job *j, size_t count, polyccl_dtype dtype, polyccl_redop op,
+                                     uint64_t *wrong) {
   buffers b;
   polyccl_result result = make_buffers(j, count, polyccl_dtype_size(dtype), &b);
   for (int call = 0; call < j->calls && result == POLYCCL_SUCCESS; call++) {
@@ -210,7 +211,7 @@ static polyccl_result check_all(const job *j, uint64_t *wrong, int *runs) {
       }
       polyccl_redop op = custom ? POLYCCL_SUM : ops[(i + t) % 5];
       uint64_t before = *wrong;
-      PCCL_TRY(one_call(j, count, (polyccl_dtype)t, op, wrong));
+      PCCL_TRY(call_and_check(j, count, (polyccl_dtype)t, op, wrong));
       if (*wrong != before) {
         printf("%s: count %zu, %s, %s: %llu wrong\n", j->plan_path, count, polyccl_dtype_name((polyccl_dtype)t),
                polyccl_redop_name(op), (unsigned long long)(*wrong - before));
@@ -221,8 +222,8 @@ static polyccl_result check_all(const job *j, uint64_t *wrong, int *runs) {
   return POLYCCL_SUCCESS;
 }
 
-/* A line: plan, protocol, order, kernel, thread blocks, threads, bytes, microseconds, GB/s of the algorithm. */
-static polyccl_result bench(const job *j, uint64_t *wrong) {
+/* Prints a row: plan, protocol, order, kernel, thread blocks, threads, bytes, microseconds, GB/s of the algorithm. */
+static polyccl_result measure_calls(const job *j, uint64_t *wrong) {
   size_t unit = 4 * (size_t)j->plan->chunks, count = (j->bench + unit - 1) / unit * unit / 4;
   buffers b;
   double best = 0, seconds = 0;
@@ -234,7 +235,7 @@ static polyccl_result bench(const job *j, uint64_t *wrong) {
     result = pccl_gpu_call(j->gpu, &(pccl_gpu_call_args){count, POLYCCL_FLOAT32, POLYCCL_MAX, b.input, b.output,
                                                          i == 0 ? 1 : j->iters, &seconds});
     seconds /= j->iters;
-    if (i == 0) { /* warms up; its data is checked */
+    if (i == 0) { /* warms up, and its data is checked */
       for (int r = j->first; r < j->last && result == POLYCCL_SUCCESS; r++) {
         result = check_memory(j, r, count, POLYCCL_FLOAT32, POLYCCL_MAX, &b.m[r], wrong);
       }
@@ -244,15 +245,15 @@ static polyccl_result bench(const job *j, uint64_t *wrong) {
   }
   free_buffers(j, &b);
   PCCL_TRY(result);
-  int blocks, most;
-  pccl_gpu_blocks(j->gpu, &blocks, &most);
+  int blocks, max;
+  pccl_gpu_blocks(j->gpu, &blocks, &max);
   printf("%-28s %-7s %-11s %4d %7d %12zu %12.2f %10.3f\n", j->plan->name, polyccl_protocol_name(j->plan->protocol),
          j->plan->order == POLYCCL_TASK_MAJOR ? "task-major" : "batch-major", blocks, j->options.threads, count * 4,
          best * 1e6, (double)(count * 4) / best * 1e-9);
   return POLYCCL_SUCCESS;
 }
 
-static int report(const job *j, polyccl_result result) {
+static int report_failure(const job *j, polyccl_result result) {
   if (j->board != NULL) {
     atomic_store(&j->board->failed, 1);
   }
@@ -260,7 +261,7 @@ static int report(const job *j, polyccl_result result) {
   return 1;
 }
 
-static int one_process(job *j) {
+static int run_process(job *j) {
   polyccl_result result = pccl_cuda_driver.open(j->device, &j->open);
   if (result == POLYCCL_ERROR_UNSUPPORTED) {
     printf("skipped: no device (%s)\n", polyccl_last_error());
@@ -280,9 +281,9 @@ static int one_process(job *j) {
     result = pccl_gpu_open(&pccl_cuda_driver, j->open, j->plan, &j->options, &j->gpu);
   }
   if (result == POLYCCL_SUCCESS) {
-    result = j->bench > 0 ? bench(j, &wrong) : check_all(j, &wrong, &runs);
+    result = j->bench > 0 ? measure_calls(j, &wrong) : check_all(j, &wrong, &runs);
   }
-  int status = result != POLYCCL_SUCCESS ? report(j, result) : wrong != 0;
+  int status = result != POLYCCL_SUCCESS ? report_failure(j, result) : wrong != 0;
   if (status == 0 && j->bench == 0 && j->options.process == 0) {
     printf("%s: %d runs of %d calls, every element right\n", j->plan_path, runs, j->calls);
   } else if (wrong != 0) {
@@ -296,20 +297,20 @@ static int one_process(job *j) {
   return status;
 }
 
-static int several_processes(job *j) {
+static int run_processes(job *j) {
   j->board = mmap(NULL, sizeof *j->board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (j->board == MAP_FAILED || j->options.processes > MOST_PROCESSES) {
+  if (j->board == MAP_FAILED || j->options.processes > MAX_PROCESSES) {
     fprintf(stderr, "gpu_check: too many processes\n");
     return 1;
   }
-  j->options.exchange = exchange;
+  j->options.exchange = exchange_mail;
   j->options.context = j;
-  pid_t child[MOST_PROCESSES];
+  pid_t child[MAX_PROCESSES];
   for (int p = 0; p < j->options.processes; p++) {
     j->options.process = p;
     child[p] = fork(); /* before the driver is touched */
     if (child[p] == 0) {
-      _exit(one_process(j));
+      _exit(run_process(j));
     }
   }
   int worst = 0;
@@ -379,9 +380,9 @@ int main(int argc, char **argv) {
   }
   j.options.image = j.image;
   if (polyccl_plan_read(j.plan_path, &j.plan) != POLYCCL_SUCCESS) {
-    return report(&j, POLYCCL_ERROR_INVALID);
+    return report_failure(&j, POLYCCL_ERROR_INVALID);
   }
-  int status = j.options.processes > 1 ? several_processes(&j) : one_process(&j);
+  int status = j.options.processes > 1 ? run_processes(&j) : run_process(&j);
   polyccl_plan_destroy(j.plan);
   return status;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/gpu/compiles.sh BUILD cuda|hip: generated sources compile without a warning: every protocol, both orders,
-# the interpreter kernel; CUDA for sm_80 and sm_90, HIP for gfx90a. 77 where the compiler is absent.
+# usage: tests/gpu/compiles.sh BUILD cuda|hip: checks that generated sources compile without a warning: every protocol,
+# both orders, the interpreter kernel; CUDA for sm_80 and sm_90, HIP for gfx90a. Exit status 77: no compiler.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 target=$2
@@ -23,7 +23,7 @@ compile() { # SOURCE
     cat "$work/log"
     exit 1
   }
-  # hipcc asks for devices and says that there are none.
+  # hipcc also writes that it found no device.
   if grep -n 'warning:' "$work/log"; then exit 1; fi
   [ -s "$work/image" ]
 }

@@ -1,6 +1,6 @@
-/* A CUDA driver without a GPU: device memory is memory, a module is a shared object that on_threads.h made of generated
- * source, a kernel runs with a pthread per GPU thread, all thread blocks at once. So the executor's host part and the
- * kernels run together where there is no device. POLYCCL_CUDA_DRIVER names this library. */
+/* A CUDA driver without a GPU. Device memory is ordinary memory, a module is a shared object made of generated source
+ * with on_threads.h, and a kernel runs with a pthread for each GPU thread, all thread blocks at once. So the executor's
+ * host part and the kernels run together without a device. POLYCCL_CUDA_DRIVER names this library. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define EXPORTED(member, name, arguments) __attribute__((visibility("default"))) pccl_cu_result name arguments;
 PCCL_CU_FUNCTIONS(EXPORTED)
 
-enum { INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, MOST_MEMORY = 1024, STACK = 256 << 10 };
+enum { INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, MAX_ALLOCATIONS = 1024, STACK = 256 << 10 };
 
 typedef void (*run_fn)(void *kernel, const void *work, unsigned block, unsigned blocks, unsigned thread,
                        unsigned threads, void *shared);
@@ -66,13 +66,13 @@ static struct {
   char *at;
   size_t bytes;
   int fd;
-} memory[MOST_MEMORY];
+} memory[MAX_ALLOCATIONS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pccl_cu_function *functions;
 
-static int number(const char *name, int preset) {
+static int environment_number(const char *name, int default_value) {
   const char *value = getenv(name);
-  return value != NULL ? atoi(value) : preset;
+  return value != NULL ? atoi(value) : default_value;
 }
 
 pccl_cu_result cuInit(unsigned flags) { return flags != 0; }
@@ -81,11 +81,11 @@ pccl_cu_result cuGetErrorName(pccl_cu_result error, const char **name) {
   return 0;
 }
 pccl_cu_result cuGetErrorString(pccl_cu_result error, const char **text) {
-  *text = error == NOT_FOUND ? "named symbol not found" : "the driver on threads says no";
+  *text = error == NOT_FOUND ? "named symbol not found" : "the driver on threads refuses the call";
   return 0;
 }
 pccl_cu_result cuDeviceGetCount(int *count) {
-  *count = number("ON_THREADS_DEVICES", 1);
+  *count = environment_number("ON_THREADS_DEVICES", 1);
   return 0;
 }
 pccl_cu_result cuDeviceGet(pccl_cu_device *device, int ordinal) {
@@ -98,7 +98,7 @@ pccl_cu_result cuDeviceGetName(char *name, int length, pccl_cu_device device) {
 }
 pccl_cu_result cuDeviceGetAttribute(int *value, pccl_cu_enum attribute, pccl_cu_device device) {
   (void)device;
-  *value = attribute == PCCL_CU_ATTRIBUTE_MULTIPROCESSORS ? number("ON_THREADS_MULTIPROCESSORS", 256) : 1;
+  *value = attribute == PCCL_CU_ATTRIBUTE_MULTIPROCESSORS ? environment_number("ON_THREADS_MULTIPROCESSORS", 256) : 1;
   return 0;
 }
 pccl_cu_result cuDevicePrimaryCtxRetain(pccl_cu_context *context, pccl_cu_device device) {
@@ -111,14 +111,14 @@ pccl_cu_result cuCtxSetCurrent(pccl_cu_context context) { return context == NULL
 
 /* ---- memory ---- */
 
-static pccl_cu_result map(int fd, size_t bytes, pccl_cu_address *at) {
+static pccl_cu_result map_memory(int fd, size_t bytes, pccl_cu_address *at) {
   void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) {
     close(fd);
     return OUT_OF_MEMORY;
   }
   pthread_mutex_lock(&lock);
-  for (int i = 0; i < MOST_MEMORY; i++) {
+  for (int i = 0; i < MAX_ALLOCATIONS; i++) {
     if (memory[i].at == NULL) {
       memory[i].at = mapped;
       memory[i].bytes = bytes;
@@ -134,8 +134,8 @@ static pccl_cu_result map(int fd, size_t bytes, pccl_cu_address *at) {
   return OUT_OF_MEMORY;
 }
 
-static int find(pccl_cu_address at) {
-  for (int i = 0; i < MOST_MEMORY; i++) {
+static int find_memory(pccl_cu_address at) {
+  for (int i = 0; i < MAX_ALLOCATIONS; i++) {
     if (memory[i].at == (char *)(uintptr_t)at) {
       return i;
     }
@@ -148,12 +148,12 @@ pccl_cu_result cuMemAlloc_v2(pccl_cu_address *at, size_t bytes) {
   if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) {
     return OUT_OF_MEMORY;
   }
-  return map(fd, bytes, at);
+  return map_memory(fd, bytes, at);
 }
 
 pccl_cu_result cuMemFree_v2(pccl_cu_address at) {
   pthread_mutex_lock(&lock);
-  int i = at != 0 ? find(at) : -1;
+  int i = at != 0 ? find_memory(at) : -1;
   if (i >= 0) {
     munmap(memory[i].at, memory[i].bytes);
     close(memory[i].fd);
@@ -165,7 +165,7 @@ pccl_cu_result cuMemFree_v2(pccl_cu_address at) {
 
 pccl_cu_result cuIpcGetMemHandle(pccl_cu_handle *handle, pccl_cu_address at) {
   pthread_mutex_lock(&lock);
-  int i = find(at);
+  int i = find_memory(at);
   memset(handle, 0, sizeof *handle);
   if (i >= 0) {
     snprintf(handle->reserved, sizeof handle->reserved, "/proc/%d/fd/%d %zu", (int)getpid(), memory[i].fd,
@@ -183,7 +183,7 @@ pccl_cu_result cuIpcOpenMemHandle_v2(pccl_cu_address *at, pccl_cu_handle handle,
     return INVALID;
   }
   int fd = open(path, O_RDWR | O_CLOEXEC);
-  return fd < 0 ? INVALID : map(fd, bytes, at);
+  return fd < 0 ? INVALID : map_memory(fd, bytes, at);
 }
 
 pccl_cu_result cuIpcCloseMemHandle(pccl_cu_address at) { return cuMemFree_v2(at); }
@@ -258,7 +258,7 @@ pccl_cu_result cuModuleGetFunction(pccl_cu_function *function, pccl_cu_module mo
 pccl_cu_result cuModuleGetGlobal_v2(pccl_cu_address *at, size_t *bytes, pccl_cu_module module, const char *name) {
   void *symbol = dlsym(module->library, name);
   *at = (pccl_cu_address)(uintptr_t)symbol;
-  *bytes = 3 * sizeof(unsigned long long); /* the one that is asked for */
+  *bytes = 3 * sizeof(unsigned long long); /* of the only variable that the executor asks for */
   return symbol == NULL ? NOT_FOUND : 0;
 }
 
@@ -269,7 +269,7 @@ pccl_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, pccl_cu_
   return 0;
 }
 
-static void *one_thread(void *argument) {
+static void *run_gpu_thread(void *argument) {
   const gpu_thread *t = argument;
   const launch *l = t->of;
   l->function->module->run(l->function->kernel, l->work, t->block, l->blocks, t->thread, l->threads,
@@ -277,7 +277,7 @@ static void *one_thread(void *argument) {
   return NULL;
 }
 
-static void *whole_launch(void *argument) {
+static void *run_launch(void *argument) {
   launch *l = argument;
   size_t all = (size_t)l->blocks * l->threads;
   pthread_t *thread = calloc(all, sizeof *thread);
@@ -287,9 +287,9 @@ static void *whole_launch(void *argument) {
   pthread_attr_setstacksize(&attributes, STACK);
   for (size_t i = 0; i < all; i++) {
     mine[i] = (gpu_thread){l, (unsigned)(i / l->threads), (unsigned)(i % l->threads)};
-    if (pthread_create(&thread[i], &attributes, one_thread, &mine[i]) != 0) {
-      fprintf(stderr, "no more threads than %zu\n", i);
-      _exit(1); /* those that run wait for the one that does not */
+    if (pthread_create(&thread[i], &attributes, run_gpu_thread, &mine[i]) != 0) {
+      fprintf(stderr, "cannot start more than %zu threads\n", i);
+      _exit(1); /* the threads that run wait for the missing one forever */
     }
   }
   for (size_t i = 0; i < all; i++) {
@@ -327,7 +327,7 @@ pccl_cu_result cuLaunchKernel(pccl_cu_function function, unsigned gx, unsigned g
   }
   atomic_store(&stream->busy, 1);
   stream->launched = 1;
-  return pthread_create(&stream->thread, NULL, whole_launch, l);
+  return pthread_create(&stream->thread, NULL, run_launch, l);
 }
 
 pccl_cu_result cuLaunchCooperativeKernel(pccl_cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -376,7 +376,7 @@ pccl_cu_result cuEventDestroy_v2(pccl_cu_event event) {
 }
 
 pccl_cu_result cuEventRecord(pccl_cu_event event, pccl_cu_stream stream) {
-  (void)stream; /* not waited for: the watchdog must see a launch that runs */
+  (void)stream; /* it does not wait, since the executor's watchdog must see a running launch */
   clock_gettime(CLOCK_MONOTONIC, &event->at);
   return 0;
 }

@@ -1,4 +1,4 @@
-/* src/device/driver_api.h against CUDA's own header; compiled where there is one, never run. */
+/* Compares src/device/driver_api.h with CUDA's own header. It is compiled where there is one and never run. */
 #include <cuda.h>
 
 #define PCCL_CU_TYPES

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/gpu/host.sh BUILD: the GPU executor's host part, by the driver on threads: ranks in several processes,
-# what does not fit, what is not there, a rank that stays away.
+# usage: tests/gpu/host.sh BUILD: tests the GPU executor's host part with the driver on threads: ranks in several
+# processes, plans that do not fit the device, missing files and devices, and a rank that does not call.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1
@@ -37,5 +37,5 @@ expect 77 "skipped: no device" env ON_THREADS_DEVICES=0 "${run[@]}" "$work/plan.
 expect 77 "skipped: no device" "${run[@]}" --device 1 "$work/plan.so" "$work/plan"
 expect 77 "skipped: no device" env POLYCCL_CUDA_DRIVER=libno-such-driver.so "${run[@]}" "$work/plan.so" "$work/plan"
 expect 2 "--interpreter excludes a plan" "$build/polyccl" build --interpreter "$work/plan"
-expect 2 "targets cuda and hip" "$build/polyccl" build --interpreter --target c
-echo "the host part does as it should"
+expect 2 "targets cuda and hip only" "$build/polyccl" build --interpreter --target c
+echo "the host part passes"

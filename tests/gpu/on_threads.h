@@ -26,10 +26,10 @@ struct on_threads_index {
   unsigned x;
 };
 
-/* What the threads of a block share; made by the driver. */
+/* The threads of a block share this; the driver makes it. */
 struct on_threads_block {
   pthread_barrier_t barrier;
-  int any[3]; /* used in turn: one is voted on, one may still be read, one is clear */
+  int any[3]; /* used in turn: one collects votes, one may still be read, one is clear */
 };
 
 static thread_local on_threads_index threadIdx, blockIdx, blockDim, gridDim;
@@ -46,13 +46,13 @@ static inline int __attribute__((unused)) __syncthreads_or(int mine) {
   }
   pthread_barrier_wait(&on_threads_mine->barrier);
   int result = __atomic_load_n(cell, __ATOMIC_RELAXED);
-  if (threadIdx.x == 0) { /* its last readers have come to the barrier, its next voters have yet to meet us */
+  if (threadIdx.x == 0) { /* all readers of it have reached the barrier, and its next voters have not passed it */
     __atomic_store_n(next, 0, __ATOMIC_RELAXED);
   }
   return result;
 }
 
-/* What this thread runs as thread `thread` of block `block`. */
+/* The calling thread runs the kernel as thread `thread` of block `block`. */
 extern "C" __attribute__((visibility("default"), used)) void on_threads_run(void (*kernel)(const void *),
                                                                             const void *work, unsigned block,
                                                                             unsigned blocks, unsigned thread,

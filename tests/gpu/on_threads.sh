@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: tests/gpu/on_threads.sh BUILD: GPU kernels on threads (driver_on_threads.c), every element checked. The
-# interpreter kernel runs every algorithm under every protocol in both orders; generated kernels run every algorithm in
-# two of these six, in turn, and three algorithms in all six (ALL=1: all in all). ALGORITHMS and SANITIZE narrow and
-# sharpen it.
+# usage: tests/gpu/on_threads.sh BUILD: runs GPU kernels on threads (driver_on_threads.c) and checks every element. The
+# interpreter kernel runs every algorithm under every protocol in both orders. Generated kernels run every algorithm in
+# two of these six combinations, and three algorithms in all six; ALL=1 runs all in all. ALGORITHMS narrows the run, and
+# SANITIZE compiles the kernels with a sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1

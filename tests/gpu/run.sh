@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# usage: tests/gpu/run.sh [BUILD]: everything that wants a GPU, on a machine with one; under 10 minutes.
+# usage: tests/gpu/run.sh [BUILD]: all tests and benchmarks that need a GPU, in under 10 minutes:
 #   1. generated kernels for every algorithm and protocol on 8 ranks of one device, and the interpreter kernel for the
 #      same plans in both orders: every element checked
 #   2. ranks in several processes, over CUDA IPC
 #   3. tables: interpreter kernel against generated kernel; thread blocks against bandwidth
-# Needs nvcc, and a build (or what a build needs). Results on stdout, and in $OUT where that is set. Exit status 0: all
-# right; 1: something is wrong; 77: no device. LIMIT: seconds for parts 1 and 2 (preset 300);
-# ALGORITHMS, THREADS, WIDTHS, SIZES, LARGEST: less of it.
+# It needs nvcc and a build, or what a build needs. It writes results to stdout, and the tables also to $OUT if that is
+# set. Exit status 0: all is right; 1: something is wrong; 77: no device. LIMIT: seconds for parts 1 and 2 (default 300);
+# ALGORITHMS, THREADS, WIDTHS, SIZES and LARGEST narrow the run.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build/release}
@@ -107,7 +107,7 @@ done
 name=bench.tasks.Simple.1
 "$polyccl" compile algorithms/allreduce_ring.lua -p ranks=8 --policy state --topology fully:8 -o "$work/$name.plan" &&
   "$polyccl" build "$work/$name.plan" --target cuda -o "$work/$name.cu" && bench+=("$name")
-# What the tables need first; the rest as far as time goes.
+# The images of the tables come first, the others as long as time allows.
 printf '%s\n' interpreter "${bench[@]}" "${names[@]}" |
   timeout "$((limit * 2 / 3))" xargs -P "$jobs" -I{} bash -c 'image {}'
 
