@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What all subcommands share: help, a full disk, closed descriptors, a reader that leaves. usage: command_cli.sh POLYCCL
+# What all subcommands share: help, a full disk, closed descriptors, a reader that closes its pipe. usage: command_cli.sh POLYCCL
 set -uo pipefail
 cd "$(dirname "$0")/.."
 polyccl=$1
@@ -105,7 +105,7 @@ rows=$("$polyccl" run "$plan" --size 1:64:2 --iters 1 --threads | grep -c ' f32 
 [ "$rows" = 5 ] || wrong "--size 1:64:2 has counts 1, 2, 4, 8 and 16" "$rows rows"
 expect 2 '--count: a call of 1152921504606846976 elements of f32 per block on 2 ranks needs more than 16 EiB of memory' "$polyccl" run "$plan" --count 1073741824g
 expect 2 'needs 2 PiB of memory' "$polyccl" run "$plan" --size 1k:4194304g:1024
-expect 2 'needs 4.002 MiB of memory, 1 MiB is what may be taken (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
+expect 2 'needs 4.002 MiB of memory, 1 MiB is the limit (ulimit -m)' bash -c "ulimit -m 1024; '$polyccl' run '$plan' --size 2m"
 
 # The checker on custom collectives: counts that chunks do not divide, more addends than a type has integers.
 custom() { printf 'polyccl-plan 1\nname "custom"\ncollective custom\n'; }
@@ -160,8 +160,8 @@ expect 1 'No space left on device' "$polyccl" view $ring --svg -o /dev/full
 # No rank's file takes the place of a descriptor that the caller closed.
 expect 0 'Out of bounds values : 0 OK' bash -c "'$polyccl' run '$plan' --size 8 --iters 2 <&- 2>&-"
 
-# A log that cannot be had is said where there is something to log; nothing else changes.
-POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is no level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
+# A log that cannot be written is reported when there is something to log; nothing else changes.
+POLYCCL_DEBUG=loud expect 0 'POLYCCL_DEBUG=loud is not a level (none, version, warn, info, trace)' "$polyccl" run "$plan" --size 8 --iters 2
 POLYCCL_DEBUG=info POLYCCL_DEBUG_FILE=/no/log expect 0 'cannot write /no/log: No such file' "$polyccl" run "$plan" --size 8 --iters 2
 
 # A reader that leaves ends the run.

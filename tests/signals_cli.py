@@ -7,6 +7,7 @@ polyccl = os.path.realpath(sys.argv[1])
 root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 ring = os.path.join(root, "algorithms/allreduce_ring.lua")
 failed = False
+WAIT = 60  # seconds after which a process counts as left over; the machine may be busy
 
 
 def wrong(what):
@@ -33,25 +34,24 @@ def interrupt(arguments, number, whom, folder):
     before = set(os.listdir("/dev/shm"))
     child = subprocess.Popen([polyccl, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                              stdin=subprocess.DEVNULL, start_new_session=True)
-    for _ in range(60):  # until there are ranks, or it is well on its way
-        time.sleep(0.01)
-        if "--threads" not in arguments and arguments[0] == "run" and len(members(child.pid)) >= 3:
-            break
+    forks = arguments[0] == "run" and "--threads" not in arguments
+    deadline = time.monotonic() + (WAIT if forks else 0.6)
+    while time.monotonic() < deadline and child.poll() is None and not (forks and len(members(child.pid)) >= 3):
+        time.sleep(0.01)  # until there are ranks, or until it has had time to begin
     time.sleep(0.1)
     if child.poll() is not None:
         wrong(f"{arguments} ended before it could be interrupted: {child.stderr.read()}")
         return
     (os.killpg if whom == "all" else os.kill)(child.pid, number)
     try:
-        child.wait(20)
+        child.wait(WAIT)
     except subprocess.TimeoutExpired:
         wrong(f"{arguments} goes on after {number.name}")
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-    for _ in range(100):
-        if not members(child.pid):
-            break
-        time.sleep(0.05)
+    deadline = time.monotonic() + WAIT
+    while members(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
     left = members(child.pid)
     if left:
         wrong(f"{arguments} after {number.name}: processes {left} are left")
@@ -77,7 +77,7 @@ with tempfile.TemporaryDirectory() as folder:
         ["run", "ring.plan", *large, "--alloc", "shared"],
         ["compile", ring, "-p", "ranks=8", "--policy", "state", "--schedule", "best", "--topology", "fully:8", "--seconds",
          "60", "-o", "out.plan"],
-        ["simulate", "ring.plan", "--topology", "ring:2", "--size", "1k", "--micro-batches", "400000000"],
+        ["simulate", "ring.plan", "--topology", "ring:2", "--size", "1k", "--micro-batches", "300000000"],
         ["calibrate", "-o", "here.json"],
     ]
     for arguments in commands:

@@ -27,7 +27,7 @@ polyccl_result pccl_accept_compile(const void *context, const polyccl_program_co
   if (c->format == POLYCCL_FORMAT_PLAN) {
     return POLYCCL_SUCCESS;
   }
-  /* Schedule best may come to either order. */
+  /* Schedule best may choose either order. */
   bool task_major = c->options->policy == POLYCCL_POLICY_STATE && c->options->schedule != POLYCCL_SCHEDULE_BEST;
   polyccl_program_config cut = *config;
   cut.instances = c->options->instances > 0 ? c->options->instances : config->instances;

@@ -1,4 +1,4 @@
-/* polyccl build PLAN --target c|cuda|hip: generated source; --interpreter: the kernel that runs any plan. */
+/* polyccl build: writes a plan, or the kernel that runs any plan, as source code. */
 #include <stdio.h>
 
 #include <polyccl/codegen.h>

@@ -52,7 +52,7 @@ static const pccl_tool_option calibrate_options[] = {
     {.name = NULL},
 };
 
-/* One pass over the sizes; keeps the lesser of what it finds and what is there. */
+/* Measures each size once and keeps the smaller of the new and the previous time. */
 static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
   uint64_t wrong = 0;
   const polyccl_plan *plan = run->plan[0] != NULL ? run->plan[0] : run->plan[1];
@@ -69,8 +69,8 @@ static polyccl_result measure_once(const pccl_run_args *run, double *seconds) {
   return POLYCCL_SUCCESS;
 }
 
-/* Times of `plan`, destroyed here, from min to max bytes, doubling: the least of several medians, since whatever else
- * the machine does can only add. */
+/* Measures calls of `plan` from min to max bytes, doubling, and destroys it. Each time is the minimum of several
+ * medians, since other work on the machine can only add time. */
 static polyccl_result measure_plan(const calibrate_args *args, polyccl_plan *plan, size_t min, size_t max,
                                    double *seconds) {
   size_t bytes = PCCL_RUN_PLACEMENTS * POLYCCL_MAX_RATES * sizeof *seconds;
@@ -141,7 +141,8 @@ static polyccl_result measure_rates(const calibrate_args *args, pccl_calibration
   return measure_plan(args, plan, MIN_BYTES, max, c->local);
 }
 
-/* This machine as hwloc sees it. Ranks meet in memory, whose limits are in the rates: its links are no limit. */
+/* Opens this machine as hwloc sees it. Its links get a bandwidth that never limits, since ranks exchange data through
+ * memory, whose limits are in the measured rates. */
 static polyccl_result open_host(const calibrate_args *args, polyccl_topology **topology) {
   char spec[32] = "host";
   if (args->ranks > 0) {

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "calibrate.h"
 
-static const double MIN_RATE = 0.05, MAX_RATE = 400; /* GB/s of a core; beyond them a clock has lied */
+static const double MIN_RATE = 0.05,
+                    MAX_RATE = 400; /* GB/s of a core; a rate outside these is an error of measurement */
 
 static polyccl_result simulate_seconds(const polyccl_plan *plan, const polyccl_topology *t, uint64_t bytes,
                                        double *seconds) {
@@ -18,7 +19,7 @@ static polyccl_result simulate_seconds(const polyccl_plan *plan, const polyccl_t
   return POLYCCL_SUCCESS;
 }
 
-/* The rate with which the simulated time is the measured one: time falls as the rate grows. */
+/* Finds the rate at which the simulated time equals the measured one, by bisection: time falls as the rate grows. */
 static polyccl_result find_rate(const polyccl_plan *plan, const polyccl_topology *t, uint64_t bytes, double measured,
                                 double *rate) {
   enum { HALVINGS = 40 };
@@ -32,8 +33,8 @@ static polyccl_result find_rate(const polyccl_plan *plan, const polyccl_topology
   return POLYCCL_SUCCESS;
 }
 
-/* What does not depend on the size: the launch and the step from local copies, then what a hop takes beyond its two
- * steps. The few bytes that move are counted to them. */
+/* Computes the costs that do not depend on the size: those of a call and of a step from local copies, then the latency,
+ * which is what a hop takes beyond its two steps. They include the time of the few bytes that move. */
 static void fit_costs(const pccl_calibration *measured, polyccl_device_model *m) {
   double step = fmax((measured->copies[1] - measured->copies[0]) / PCCL_CALIBRATE_STEPS * 1e6, 1e-4);
   double launch = fmax(measured->copies[0] * 1e6 - step, 1e-4);

@@ -1,4 +1,4 @@
-/* polyccl check PROGRAM [-p name=value ...] [--params] */
+/* polyccl check: whether a program computes its collective. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 
 enum { PCCL_COMPARE_MAX_CHOICES = 16, PCCL_COMPARE_MAX_SERIES = 64 };
 
-/* A list option; without it one choice, NULL: as the program has it. */
+/* The words of a list option. An empty list stands for one choice, NULL, which leaves the program as it is. */
 typedef struct pccl_choices {
   char *text;
   const char *word[PCCL_COMPARE_MAX_CHOICES];

@@ -1,4 +1,4 @@
-/* Bandwidth over size, one line for each curve. */
+/* The chart of polyccl compare: bandwidth over size, one curve for each series. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,8 @@
 
 enum { WIDTH = 760, PLOT_HEIGHT = 360, LEFT = 64, RIGHT = 24, TOP = 44, BOTTOM = 52, ROW = 18, MAX_X_LABELS = 9 };
 
-/* Distinguishable without colour vision (Okabe and Ito), then again with dashes. */
+/* The colours of Okabe and Ito (2008), which colour-blind readers can distinguish; later curves repeat them with
+ * dashes. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 enum { COLOURS = sizeof colours / sizeof colours[0] };
 static const char *const dashes[] = {NULL, "6 3", "2 2", "8 3 2 3"};
@@ -20,7 +21,7 @@ static pccl_svg_style line_of(size_t curve) {
   return (pccl_svg_style){.stroke = colours[curve % COLOURS], .width = 2, .dash = dashes[curve / COLOURS % DASHES]};
 }
 
-/* 0 bytes stand one step before 1 byte. */
+/* 0 bytes are drawn one step before 1 byte. */
 static double log_of(uint64_t size) { return log2(size > 0 ? (double)size : 0.5); }
 
 static double x_of(const pccl_chart *chart, uint64_t size) {
@@ -31,7 +32,7 @@ static double x_of(const pccl_chart *chart, uint64_t size) {
 
 static double y_of(double value, double top) { return TOP + PLOT_HEIGHT * (1 - value / top); }
 
-/* 1, 2 or 5 times a power of ten, so that about five ticks reach `max`. */
+/* Returns 1, 2 or 5 times a power of ten, so that about five ticks reach `max`. */
 static double tick_of(double max) {
   double power = pow(10, floor(log10(max / 5)));
   double rest = max / 5 / power;

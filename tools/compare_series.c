@@ -25,7 +25,7 @@ static void add_word(char *label, size_t room, const char *word) {
   }
 }
 
-/* What tells a series from the others: its program, its parameters, what lists chose. */
+/* The label says what distinguishes a series: its program, its parameters, and the words from the lists. */
 static void name_series(pccl_series *s) {
   const char *name = base_name(s->program->path);
   snprintf(s->label, sizeof s->label, "%.*s", (int)strcspn(name, "."), name);
@@ -135,7 +135,7 @@ static polyccl_result compile_job(void *context, size_t index) {
   return result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", s->label);
 }
 
-/* The largest sizes take longest: first. */
+/* The largest sizes come first, since they take longest. */
 static polyccl_result simulate_job(void *context, size_t index) {
   pccl_compare_args *args = context;
   size_t size = args->size_count - 1 - index / args->count;
@@ -159,7 +159,7 @@ static int run_jobs(const char *what, size_t count, pccl_job job, pccl_compare_a
   if (result == POLYCCL_SUCCESS) {
     return PCCL_EXIT_OK;
   }
-  (void)pccl_fail(result, "%s", error); /* what another thread said is now this one's */
+  (void)pccl_fail(result, "%s", error); /* the message came from another thread */
   return pccl_tool_failed("compare", result);
 }
 

@@ -1,4 +1,4 @@
-/* polyccl compile PROGRAM: a plan, as text or as MSCCL XML. */
+/* polyccl compile: compiles a program, or converts a plan. */
 #include <stdio.h>
 
 #include <polyccl/compile.h>
@@ -16,7 +16,7 @@
 typedef struct compile_args {
   pccl_program_args program;
   polyccl_compile_options options;
-  bool tuned; /* an option that only compiling knows was given */
+  bool tuned; /* an option was given that only the compiler uses */
   polyccl_format format;
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
@@ -25,11 +25,11 @@ typedef struct compile_args {
   pccl_sizes sizes; /* min 0: not given */
 } compile_args;
 
-enum { POLICY_SET = 2 }; /* of the words; the others are polyccl_policy's */
+enum { POLICY_SET = 2 }; /* an index of policy_words; the others are polyccl_policy's */
 static const char *const policy_words[] = {
     [POLYCCL_POLICY_CONNECTION] = "connection", [POLYCCL_POLICY_STATE] = "state", [POLICY_SET] = "set", NULL};
 
-/* `given`: what only compiling knows; a plan is then compiled anew. */
+/* Options that only the compiler uses; with one of them a plan is compiled again. */
 #define TUNES .given = offsetof(compile_args, tuned)
 static const pccl_tool_option compile_options[] = {
     PCCL_PROGRAM_OPTIONS(compile_args),
@@ -172,7 +172,7 @@ static int write_out(const polyccl_plan *plan, const compile_args *args) {
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("compile", result));
 }
 
-/* A plan in another format, verified on the way. */
+/* Verifies a plan and writes it in another format. */
 static int convert_plan(const compile_args *args) {
   polyccl_plan *plan = NULL;
   pccl_accept_compile_context context = {args->format, &args->options};
@@ -189,7 +189,7 @@ static int convert_plan(const compile_args *args) {
   return status;
 }
 
-/* A plan to be compiled anew: the program that makes its moves. */
+/* Makes a program of the moves of a plan, to compile it again. */
 static polyccl_result program_of_plan(const char *path, const pccl_accept *accept, polyccl_program **program) {
   polyccl_plan *plan = NULL;
   PCCL_TRY(polyccl_plan_read(path, &plan));
@@ -231,7 +231,7 @@ static int compile_program(const compile_args *args, const polyccl_program *prog
   return status;
 }
 
-/* What neither the format nor the topology takes is refused before anything is made. */
+/* Refuses a program that the format or the topology cannot take before it compiles anything. */
 static int load_and_compile(const compile_args *args, bool is_plan) {
   const pccl_program_args *given = &args->program;
   pccl_accept_compile_context context = {args->format, &args->options};

@@ -1,4 +1,4 @@
-/* polyccl compile --policy set: a folder of plans. --timings: what the phases took. */
+/* polyccl compile --policy set, which writes a folder of plans; and what --timings prints. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static int path_of(char *path, const char *folder, const char *name, const polyc
                                           : PCCL_EXIT_OK;
 }
 
-/* Letters that a file name may have anywhere. */
+/* Replaces what is not a letter, a digit, _ or - by _, so that the name is good for a file on every system. */
 static void plain_name(const char *name, char *plain, size_t room) {
   size_t i = 0;
   for (; name[i] != '\0' && i + 1 < room; i++) {
@@ -41,7 +41,7 @@ static void plain_name(const char *name, char *plain, size_t room) {
   }
 }
 
-/* What an earlier, larger set of this name left: NAME-PLACEMENT-N.plan with N >= `from`. */
+/* Removes what an earlier, larger set of this name left: NAME-PLACEMENT-N.plan with N >= `from`. */
 static void remove_rest(const char *folder, const char *name, const polyccl_plan *plan, size_t from) {
   char prefix[300], path[MAX_PATH];
   snprintf(prefix, sizeof prefix, "%s-%s-", name, placement_of(plan));

@@ -1,4 +1,4 @@
-/* polyccl export: a plan in the formats of other tools. */
+/* polyccl export: writes a plan in the formats of other tools. */
 #include <stdio.h>
 
 #include <polyccl/simulator.h>

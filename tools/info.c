@@ -1,4 +1,4 @@
-/* polyccl info */
+/* polyccl info: what this build is and what the environment sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

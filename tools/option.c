@@ -38,7 +38,7 @@ const char *pccl_option_kind(const pccl_tool_option *option) {
 
 /* ---- near misses ---- */
 
-/* Letters to add, drop, change or swap with their neighbour; more than `max` counts as max + 1. */
+/* Counts the letters to insert, delete, change or swap with their neighbour; returns max + 1 for more than `max`. */
 static size_t edits_between(const char *a, const char *b, size_t max) {
   enum { ROOM = 32 };
   size_t row[3][ROOM], m = strlen(a), n = strlen(b);
@@ -127,7 +127,7 @@ DEFINE_PARSE(redop)
 DEFINE_PARSE(protocol)
 DEFINE_PARSE(collective)
 
-/* strtod() alone would take "nan", "inf", spaces and hexadecimal. */
+/* strtod() alone would accept "nan", "inf", spaces and hexadecimal. */
 static bool parse_share(const char *text, double *value) {
   char *end;
   if (text[0] == '\0' || text[strspn(text, "0123456789.eE-")] != '\0' || text[0] == '-') {
@@ -138,7 +138,7 @@ static bool parse_share(const char *text, double *value) {
   return *end == '\0' && number >= 0 && number <= 1;
 }
 
-/* False: the value is wrong; `why` may say more than what is expected. */
+/* Returns false if the value is wrong; `why` may then say more. */
 static bool take_value(const pccl_tool_option *option, void *into, const char *value, char *why, size_t room) {
   void *at = (char *)into + option->at;
   uint64_t number = 0;
@@ -221,7 +221,7 @@ static const pccl_tool_option *find_option(const pccl_tool_option *options, cons
   return NULL;
 }
 
-/* A file whose name begins with two dashes is rather an option whose value was forgotten. */
+/* A file name that is also the name of an option is more likely a forgotten value. */
 static bool forgot_value(const pccl_tool_option *options, const pccl_tool_option *option, const char *next) {
   return option->takes == PCCL_TAKES_TEXT && next[0] == '-' && find_option(options, next) != NULL;
 }

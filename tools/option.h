@@ -1,5 +1,6 @@
-/* What a subcommand takes, as a table: options ("--name value" or "--name=value"), parameters (-p) and files. The one
- * place where words of the command line become numbers. `polyccl help --options` prints the tables. */
+/* The arguments of a subcommand as a table: options ("--name value" or "--name=value"), parameters (-p) and files.
+ * Only this module converts words of the command line to values. `polyccl help` prints the tables. A new option is one
+ * row, a member of the subcommand's arguments, and an item of its manual page. */
 #ifndef PCCL_TOOLS_OPTION_H
 #define PCCL_TOOLS_OPTION_H
 
@@ -15,11 +16,11 @@ typedef enum pccl_option_takes {
   PCCL_TAKES_SHARE,       /* a double from 0 to 1 */
   PCCL_TAKES_WORD,        /* an int, the index in `words` */
   PCCL_TAKES_TEXT,        /* a const char *, not empty */
-  PCCL_TAKES_LIST,        /* what take() says: a list with commas */
-  PCCL_TAKES_NAME,        /* an int, by a name that the library knows: what parse_name() says */
-  PCCL_TAKES_JOINED,      /* what take() says: a text, only as "--name=value"; NULL: none */
-  PCCL_TAKES_PARAMETER,   /* a pccl_program_args: name=value; the value may be joined ("-pname=value") */
-  PCCL_TAKES_PATH         /* named "": an argument that is no option; a const char *, or what take() says */
+  PCCL_TAKES_LIST,        /* words with commas, which take() reads */
+  PCCL_TAKES_NAME,        /* an int, from a name that parse_name() knows */
+  PCCL_TAKES_JOINED,      /* nothing, or a text as "--name=value", which take() reads; NULL for nothing */
+  PCCL_TAKES_PARAMETER,   /* a pccl_program_args: "-p name=value" or "-pname=value" */
+  PCCL_TAKES_PATH         /* named "": an argument that is not an option; a const char *, or what take() reads */
 } pccl_option_takes;
 
 /* A row of a table, which ends with a NULL name. */
@@ -34,14 +35,14 @@ typedef struct pccl_tool_option {
   const char *const *words;                    /* ends with NULL */
   bool (*take)(void *into, const char *value); /* false: the value is wrong */
   bool (*parse_name)(const char *name, int *value);
-  size_t given; /* of a bool that is set where the option is given; 0: none */
+  size_t given; /* of a bool that is set if the option is given; 0: none */
 } pccl_tool_option;
 
-/* Takes all of argv[1] .. by the table into the subcommand's arguments. After "--" nothing is an option. The exit
- * status; the error was printed. */
+/* Reads argv[1] and what follows into the subcommand's arguments. After "--" nothing is an option. Returns the exit
+ * status; if it is not 0, the error was printed. */
 int pccl_tool_parse(const char *tool, const pccl_tool_option *options, void *into, int argc, char **argv);
 
-/* Digits only, within min .. max. */
+/* Reads a number of digits only; false if it is not within min .. max. */
 bool pccl_tool_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* parse_name() of options that name one of the library's enumerations. */
@@ -72,14 +73,14 @@ bool pccl_parse_collective(const char *name, int *value);
 #define PCCL_HELP_MICRO_BATCHES \
   "Cut the call into N micro-batches. The default is the smallest number whose messages fit into FIFO slots."
 
-/* Words that several subcommands take, in the order of their values. */
+/* Words that several subcommands know, in the order of their values. */
 extern const char *const pccl_alloc_words[], *const pccl_order_words[], *const pccl_schedule_words[];
-extern const char *const pccl_format_words[]; /* polyccl_format: "plan", then the targets that take XML */
+extern const char *const pccl_format_words[]; /* in the order of polyccl_format */
 
-/* The word for what an option takes: "number", "size", ... */
+/* Returns the word for what an option takes: "number", "size", ... */
 const char *pccl_option_kind(const pccl_tool_option *option);
 
-/* The name among `count` that is nearest to what was typed; NULL: none is near. */
+/* Returns the name among `count` that is nearest to what was typed; NULL if none is near. */
 const char *pccl_nearest(const char *typed, const char *(*name)(const void *from, size_t index), const void *from,
                          size_t count);
 

@@ -13,7 +13,7 @@
 
 enum { MAX_OPEN = 8 };
 static char *volatile unfinished[MAX_OPEN];
-static volatile pid_t owner; /* ranks that were forked have the names, but not the files */
+static volatile pid_t owner; /* forked ranks have the names, but the files are not theirs */
 
 static void remove_unfinished(int number) {
   for (int i = 0; i < MAX_OPEN && owner == getpid(); i++) {

@@ -1,4 +1,4 @@
-/* Subcommands that take PLAN or PROGRAM: a plan either way, verified. */
+/* For subcommands that take PLAN or PROGRAM: both give a verified plan. */
 #ifndef PCCL_TOOLS_PLAN_ARGS_H
 #define PCCL_TOOLS_PLAN_ARGS_H
 
@@ -7,11 +7,11 @@
 
 #include "program_args.h"
 
-/* A plan file (its text format or MSCCL XML) is read, anything else is loaded as a program and compiled. Parameters
- * (-p) for a plan are an error. `tool` is the subcommand. */
+/* Reads a plan file (plan text or MSCCL XML); loads anything else as a program and compiles it. Parameters (-p) of a
+ * plan are an error. `tool` is the name of the subcommand. */
 polyccl_result pccl_plan_args_load(const char *tool, const pccl_program_args *args, polyccl_plan **plan);
 
-/* The same with options for a program's compilation (NULL: none); any policy but "connection" is an error for a plan.
+/* The same with the compiler's options (NULL: the defaults); a policy other than "connection" is an error for a plan.
  */
 polyccl_result pccl_plan_args_compile(const char *tool, const pccl_program_args *args,
                                       const polyccl_compile_options *options, polyccl_plan **plan);

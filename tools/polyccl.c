@@ -1,4 +1,4 @@
-/* The polyccl program: the command (command.c) with descriptors that can be used, and its output written. */
+/* main(): makes descriptors 0 to 2 usable, runs the command (command.c), and reports output that was not written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 #include "tools.h"
 
-/* A descriptor that the caller has closed must not become that of the next file. What is in its place can be neither
- * read nor written, so using it is the error that it should be. */
+/* If the caller closed one of the descriptors 0 to 2, the next file that is opened would get its number. So each gets a
+ * file that cannot be used the way the descriptor is, and using it is an error. */
 static void fill_closed_descriptors(void) {
   for (int fd = 0; fd <= 2; fd++) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) {

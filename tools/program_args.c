@@ -23,9 +23,9 @@ bool pccl_program_args_add(pccl_program_args *args, const char *text) {
   return true;
 }
 
-/* A sandbox ends by itself after 100 ns for each of its instructions, or 10 s where that is more, unless one
- * instruction takes longer: a table whose keys all collide, when it grows. The watchdog waits 10 s more. Wrong options
- * are errors of the sandbox. */
+/* The sandbox ends a program after 100 ns for each of its instructions, or after 10 s if that is more, unless a single
+ * instruction takes longer, such as the growth of a table whose keys all collide. The watchdog waits 10 s more. The
+ * sandbox reports wrong values of the options. */
 static void begin_watch(const char *tool, const char *path) {
   size_t instructions = 0, bytes = 0;
   if (pccl_option_size("POLYCCL_LUA_INSTRUCTIONS", &instructions) == POLYCCL_SUCCESS &&

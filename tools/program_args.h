@@ -1,4 +1,4 @@
-/* The arguments that every subcommand which reads a program shares: PROGRAM [-p name=value ...]. */
+/* The arguments that subcommands share which read a program: PROGRAM [-p NAME=VALUE ...]. */
 #ifndef PCCL_TOOLS_PROGRAM_ARGS_H
 #define PCCL_TOOLS_PROGRAM_ARGS_H
 
@@ -14,7 +14,7 @@ typedef struct pccl_program_args {
   const char *path; /* NULL until one was given */
   polyccl_param *params;
   size_t count;
-  pccl_accept accept; /* what the subcommand can take */
+  pccl_accept accept; /* what the subcommand requires of the program */
 } pccl_program_args;
 
 /* The rows of a subcommand's table (option.h) for its member `program` in ARGS. */
@@ -31,11 +31,11 @@ typedef struct pccl_program_args {
   "Give the program's parameter NAME a value. The option may be repeated; polyccl check PROGRAM --params " \
   "lists the parameters."
 
-/* "name=value"; false: it is not. */
+/* Adds "name=value"; false if the text is something else. */
 bool pccl_program_args_add(pccl_program_args *args, const char *text);
-/* polyccl_program_load() and polyccl_program_params() for the subcommand `tool`, which ends with exit status 2 should
- * the program pass every bound of its sandbox. `accept` (NULL: anything) is asked as soon as the program is declared.
- */
+/* polyccl_program_load() and polyccl_program_params() for the subcommand `tool`. The watchdog (watchdog.h) ends the
+ * command if the program escapes the bounds of its sandbox. `accept` (NULL: no requirement) is asked as soon as the
+ * program has declared its collective. */
 polyccl_result pccl_program_args_load(const char *tool, const char *path, const polyccl_param *params, size_t count,
                                       const pccl_accept *accept, polyccl_program **program);
 polyccl_result pccl_program_args_params(const char *tool, const char *path, const polyccl_param *params, size_t count,

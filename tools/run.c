@@ -12,7 +12,7 @@
 
 /* ---- arguments ---- */
 
-/* --generated makes the code, --generated=FILE.so has it. */
+/* --generated compiles code, --generated=FILE.so loads it. */
 static bool take_generated(void *into, const char *value) {
   pccl_run_request *args = into;
   args->generated = value == NULL;

@@ -91,7 +91,6 @@ polyccl_result pccl_run_make_buffers(const pccl_run_args *args, const polyccl_pl
   return POLYCCL_SUCCESS;
 }
 
-/* Everything that is not input is set to a byte that no result has in all its places. */
 void pccl_run_reset(const pccl_run_args *args, const polyccl_plan *plan, int rank, size_t count, pccl_run_buffers *b) {
   size_t shift = args->offset * polyccl_dtype_size(args->dtype);
   for (int i = 0; i < 2; i++) {

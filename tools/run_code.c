@@ -1,5 +1,5 @@
-/* polyccl run --generated: a plan's code, made and compiled on the spot. Source and shared object are files in memory
- * (memfd), so that nothing stays behind however the run ends. */
+/* polyccl run --generated: generates the code of a plan and compiles it. Source and shared object are files in memory
+ * (memfd), so that nothing remains however the run ends. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>

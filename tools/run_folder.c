@@ -1,9 +1,9 @@
-/* polyccl run FOLDER: the ranks load all of the folder's plans and choose among them as programs of the library do. */
+/* polyccl run FOLDER: the ranks load all plans of the folder, and the library chooses one for each call. */
 #include "base/error.h"
 #include "plan/folder.h"
 #include "run.h"
 
-/* Plans must agree in what the caller has not said. */
+/* Plans must agree in what the command line does not choose. */
 static polyccl_result check_plans_agree(const char *path, const polyccl_plan *plan, const polyccl_plan *first,
                                         bool collective, bool ranks) {
   if (!collective && plan->collective != first->collective) {
@@ -17,7 +17,7 @@ static polyccl_result check_plans_agree(const char *path, const polyccl_plan *pl
   return POLYCCL_SUCCESS;
 }
 
-/* Keeps the first plan of each placement: its shape is the shape of the calls. */
+/* Keeps the first plan of each placement, which defines the shape of the calls. */
 static polyccl_result add_folder_plan(const char *path, const pccl_run_folder *folder, pccl_run_args *run) {
   polyccl_plan *plan;
   PCCL_TRY(polyccl_plan_read(path, &plan));

@@ -19,13 +19,12 @@ static polyccl_result override_plan(const pccl_run_request *args, polyccl_plan *
     plan->order = (polyccl_loop_order)args->order;
   }
   if (args->has_order || args->depth > 0) {
-    plan->fifo_depth = args->depth; /* 0: the verifier finds the least */
+    plan->fifo_depth = args->depth; /* 0: the verifier finds the minimum */
   }
   return POLYCCL_SUCCESS;
 }
 
-/* The placement that the program was written for must compile; that the other one cannot be had is no error unless it
- * was asked for. */
+/* The placement that the program declares must compile. The other one may fail unless an option asks for it. */
 static polyccl_result compile_both(pccl_run_request *args, const polyccl_program *program) {
   static const polyccl_placement placement[PCCL_RUN_PLACEMENTS] = {POLYCCL_OUT_OF_PLACE, POLYCCL_IN_PLACE};
   bool only = args->only_in_place || args->only_out_of_place;
@@ -96,7 +95,9 @@ static bool is_folder(const char *path) {
 static polyccl_result load_folder(pccl_run_request *args) {
   if (args->program.count > 0 || args->has_protocol || args->has_order || args->depth > 0 || args->generated ||
       args->code != NULL) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s is a folder: its plans run as they are", args->program.path);
+    return pccl_fail(POLYCCL_ERROR_INVALID,
+                     "%s is a folder; its plans run without -p, --protocol, --order, --depth and --generated",
+                     args->program.path);
   }
   pccl_run_folder folder = {.path = args->program.path,
                             .ranks = args->ranks,

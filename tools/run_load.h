@@ -17,7 +17,7 @@ typedef struct pccl_run_request {
   polyccl_collective collective;
   int depth;
   const char *trace;
-  char made[PCCL_RUN_PLACEMENTS][64]; /* where code that was made here lies */
+  char made[PCCL_RUN_PLACEMENTS][64]; /* paths of code that was compiled here */
 } pccl_run_request;
 
 /* Loads the program, plan or folder into args->run. The plans are the caller's to destroy, also after a failure. */

@@ -1,4 +1,4 @@
-/* How long calls take: samples of batches, the median over the samples of the slowest rank. */
+/* Times calls: a sample is a batch of calls, a time is the median over the samples of the slowest rank. */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,9 +8,10 @@
 #include "run_ranks.h"
 
 enum { MAX_BATCH = 200 };
-static const double wanted_seconds = 0.25; /* per size and placement, by the clock */
+static const double wanted_seconds =
+    0.25; /* of all samples of a size and placement without --iters: long enough for 51 samples of a millisecond */
 
-/* Spins with yields; ends when the communicator was aborted. */
+/* Waits for the other ranks; fails if the communicator was aborted. */
 polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
   uint32_t ranks = (uint32_t)polyccl_comm_count(comm), phase = atomic_load(&b->phase);
   if (atomic_fetch_add(&b->arrived, 1) + 1 == ranks) {
@@ -30,7 +31,6 @@ polyccl_result pccl_run_barrier(polyccl_comm *comm, pccl_run_board *b) {
   return POLYCCL_SUCCESS;
 }
 
-/* `id`: the plan; with a folder the placement, the library chooses the plan. */
 polyccl_result pccl_run_calls(polyccl_comm *comm, int id, const pccl_run_args *args, const pccl_run_buffers *b,
                               size_t count, int times) {
   for (int i = 0; i < times; i++) {
@@ -46,7 +46,6 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The slowest rank of each sample, the median of the samples. */
 double pccl_run_median(const pccl_run_board *b, int ranks) {
   double slowest[PCCL_RUN_MAX_SAMPLES];
   for (int s = 0; s < b->samples; s++) {
@@ -83,7 +82,7 @@ static polyccl_result plan_samples(polyccl_comm *comm, pccl_run_job *j, int id, 
   return pccl_run_barrier(comm, j->board);
 }
 
-/* All ranks go on at one time of the clock, since they leave a barrier microseconds apart. */
+/* Lets all ranks start at one time of the clock, since they leave a barrier microseconds apart. */
 static polyccl_result start_together(polyccl_comm *comm, pccl_run_board *b, double *start) {
   enum { AHEAD_NS = 20000 };
   PCCL_TRY(pccl_run_barrier(comm, b));

@@ -1,5 +1,5 @@
-/* Whether this machine has the memory that a run needs: asked before anything is started, since a process that takes
- * more than there is would be killed without a word, and perhaps another in its place. */
+/* Checks that this machine has the memory that a run needs before anything starts, since the kernel would kill a
+ * process that takes more, or another process, without an error message. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* The number of a line "NAME:   123 kB" of /proc/meminfo in bytes; 0: no such line. */
+/* Returns the number of a line "NAME:   123 kB" of /proc/meminfo in bytes; 0 if there is no such line. */
 static uint64_t read_meminfo(const char *text, const char *name) {
   const char *line = strstr(text, name);
   unsigned long long kilobytes = 0;
@@ -27,7 +27,7 @@ static size_t read_text(const char *path, char *text, size_t room) {
   return length;
 }
 
-/* What the machine and this group of processes (a container) can give; UINT64_MAX: the kernel does not say. */
+/* Returns the bytes that the machine and this control group (a container) have left; UINT64_MAX if unknown. */
 static uint64_t available_memory(void) {
   static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
   char text[4096];
@@ -52,7 +52,7 @@ static uint64_t limit_of(int resource) {
              : UINT64_MAX;
 }
 
-/* Buffers and scratch of one placement; false: more than 64 bits. `largest`: of a rank. */
+/* Adds up buffers and scratch of one placement: of the largest rank and of all ranks. False if they exceed 64 bits. */
 static bool count_memory(const pccl_run_args *args, const polyccl_plan *plan, size_t count, uint64_t *largest,
                          uint64_t *all) {
   size_t bytes[2], element = polyccl_dtype_size(args->dtype);
@@ -93,14 +93,14 @@ polyccl_result pccl_run_check_memory(const pccl_run_args *args, size_t count) {
     }
     bool counted = count_memory(args, plan, count, &largest, &all);
     if (!counted || all > there) {
-      return too_much(args, plan, count, counted ? all : UINT64_MAX, there, "can be had");
+      return too_much(args, plan, count, counted ? all : UINT64_MAX, there, "is available");
     }
     uint64_t process = args->threads ? all : largest;
     if (process > allowed) {
-      return too_much(args, plan, count, process, allowed, "is what a process may take (ulimit)");
+      return too_much(args, plan, count, process, allowed, "is the limit of a process (ulimit)");
     }
     if (all > resident) {
-      return too_much(args, plan, count, all, resident, "is what may be taken (ulimit -m)");
+      return too_much(args, plan, count, all, resident, "is the limit (ulimit -m)");
     }
   }
   return POLYCCL_SUCCESS;

@@ -64,8 +64,8 @@ static polyccl_result run_size(polyccl_comm *comm, pccl_run_job *j, const int *i
   return POLYCCL_SUCCESS;
 }
 
-/* The count of a call of `bytes` bytes of the larger buffer: whole chunks of a custom collective; one element, or
- * chunk, where the size is less. */
+/* Returns the count of a call of `bytes` bytes of the larger buffer. A custom collective gets whole chunks; a size
+ * below one element, or chunk, counts as one. */
 static size_t count_of(const pccl_run_args *args, uint64_t bytes) {
   const polyccl_plan *plan = pccl_run_any_plan(args);
   size_t unit = pccl_run_blocks(plan) * polyccl_dtype_size(args->dtype);
@@ -74,7 +74,7 @@ static size_t count_of(const pccl_run_args *args, uint64_t bytes) {
   return count > 0 || bytes == 0 ? count : custom;
 }
 
-/* Each count once, though several small sizes may come to the same. */
+/* Runs each count once, though several small sizes may have the same. */
 static polyccl_result run_sizes(polyccl_comm *comm, pccl_run_job *j, const int *ids) {
   const pccl_run_args *args = j->args;
   if (args->has_count) {

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "run_ranks.h"
 
-/* What a busy link carries per byte of algorithm bandwidth, as nccl-tests counts. */
+/* The ratio of bus bandwidth to algorithm bandwidth, as nccl-tests defines it. */
 static double bus_factor(const polyccl_plan *plan) {
   double n = plan->ranks;
   switch (plan->collective) {
@@ -22,7 +22,6 @@ const polyccl_plan *pccl_run_any_plan(const pccl_run_args *args) {
   return args->plan[0] != NULL ? args->plan[0] : args->plan[1];
 }
 
-/* Blocks of the larger buffer: what a size in bytes counts. */
 size_t pccl_run_blocks(const polyccl_plan *plan) {
   pccl_collective_spec spec = {.kind = plan->collective, .ranks = plan->ranks, .chunks = 1};
   int in, out;
@@ -76,7 +75,6 @@ void pccl_run_print_line(pccl_run_job *j, size_t bytes, size_t count, const pccl
   printf("\n");
 }
 
-/* A table that nobody can read ends the run. */
 polyccl_result pccl_run_flush_table(void) {
   bool lost = ferror(stdout) != 0;
   return fflush(stdout) == 0 && !lost ? POLYCCL_SUCCESS : pccl_fail_errno("standard output: cannot write");

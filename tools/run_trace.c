@@ -7,18 +7,18 @@
 #include "run_ranks.h"
 #include "runtime/call_trace.h"
 
-/* Events of a rank in a trace: pages that are not written cost nothing. */
+/* The maximum number of events of a rank. Pages that are not written cost nothing. */
 enum { MAX_EVENTS = 1 << 19, TRACED_CALLS = 9 };
 static const size_t trace_bytes = sizeof(pccl_call_trace) + MAX_EVENTS * sizeof(pccl_call_record);
 
-/* What the rank recorded: of the call just made, and of the quickest one so far. */
-typedef enum which { CURRENT = 0, QUICKEST } which;
+/* The two traces of a rank: of the call just made, and of the fastest so far. */
+typedef enum which { CURRENT = 0, FASTEST } which;
 
 static pccl_call_trace *trace_of(const pccl_run_job *j, int rank, which w) {
   return (pccl_call_trace *)(void *)(j->traces + (2 * (size_t)rank + w) * trace_bytes);
 }
 
-/* From the first rank's start to the last event, all ranks. */
+/* Returns the nanoseconds from the start of the first rank to the last event of all ranks. */
 static uint64_t call_duration(const pccl_run_job *j, int ranks) {
   uint64_t begin = UINT64_MAX, end = 0;
   for (int rank = 0; rank < ranks; rank++) {
@@ -31,7 +31,6 @@ static uint64_t call_duration(const pccl_run_job *j, int ranks) {
   return end > begin ? end - begin : 0;
 }
 
-/* A few more calls, all ranks together; the quickest stays, since whatever else the machine does only adds. */
 polyccl_result pccl_run_record(polyccl_comm *comm, pccl_run_job *j, int id, const pccl_run_buffers *b, size_t count) {
   int rank = polyccl_comm_user_rank(comm);
   pccl_call_trace *trace = trace_of(j, rank, CURRENT);
@@ -47,25 +46,25 @@ polyccl_result pccl_run_record(polyccl_comm *comm, pccl_run_job *j, int id, cons
     uint64_t duration = call_duration(j, polyccl_comm_count(comm)); /* every rank finds the same */
     if (duration < min_duration) {
       min_duration = duration;
-      memcpy(trace_of(j, rank, QUICKEST), trace, sizeof *trace + trace->count * sizeof trace->record[0]);
+      memcpy(trace_of(j, rank, FASTEST), trace, sizeof *trace + trace->count * sizeof trace->record[0]);
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-/* The plan whose call was recorded last: the placements take turns. */
+/* The trace is of the plan that ran last, which is the one in place if both placements ran. */
 polyccl_result pccl_run_write_trace(const pccl_run_job *j) {
   const pccl_run_args *args = j->args;
   const polyccl_plan *plan = args->plan[1] != NULL ? args->plan[1] : args->plan[0];
   uint64_t zero = UINT64_MAX;
   for (int rank = 0; rank < plan->ranks; rank++) {
-    zero = trace_of(j, rank, QUICKEST)->begin < zero ? trace_of(j, rank, QUICKEST)->begin : zero;
+    zero = trace_of(j, rank, FASTEST)->begin < zero ? trace_of(j, rank, FASTEST)->begin : zero;
   }
   polyccl_trace *trace;
   PCCL_TRY(polyccl_trace_create(plan, "measured", &trace));
   polyccl_result result = POLYCCL_SUCCESS;
   for (int rank = 0; rank < plan->ranks && result == POLYCCL_SUCCESS; rank++) {
-    result = pccl_call_trace_add(trace_of(j, rank, QUICKEST), rank, zero, trace);
+    result = pccl_call_trace_add(trace_of(j, rank, FASTEST), rank, zero, trace);
   }
   if (result == POLYCCL_SUCCESS) {
     result = polyccl_trace_finish(trace);
@@ -77,7 +76,6 @@ polyccl_result pccl_run_write_trace(const pccl_run_job *j) {
   return result;
 }
 
-/* Memory for the ranks' traces, which all processes share. */
 polyccl_result pccl_run_map_traces(pccl_run_job *j, int ranks) {
   void *memory = mmap(NULL, 2 * (size_t)ranks * trace_bytes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

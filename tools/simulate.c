@@ -1,4 +1,4 @@
-/* polyccl simulate: a program or a plan on a modelled machine. */
+/* polyccl simulate: how long a program or a plan takes on a modelled machine. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,7 +103,7 @@ static int write_timeline(const simulate_args *args, const polyccl_simulation *s
   return pccl_output_close(&output, result == POLYCCL_SUCCESS ? PCCL_EXIT_OK : pccl_tool_failed("simulate", result));
 }
 
-/* The critical path costs 24 bytes per step execution: beyond this many it is left out. */
+/* The critical path needs 24 bytes for each executed step; it is left out beyond this many (480 MB). */
 static const uint64_t max_critical = 20000000;
 
 static int one_size(const simulate_args *args, const polyccl_plan *plan, const polyccl_topology *topology) {

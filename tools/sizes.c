@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 
-/* Moves *text behind the field that ends at ':' or the end; false when it is no number. */
+/* Reads the number up to the next ':' or the end and moves *text past it; false if it is not a number. */
 static bool take_field(const char **text, uint64_t *value) {
   char field[32];
   size_t length = strcspn(*text, ":");
@@ -18,7 +18,7 @@ static bool take_field(const char **text, uint64_t *value) {
   return pccl_parse_size(field, value) && *value <= PCCL_MAX_BYTES;
 }
 
-/* What follows MIN:MAX: ":FACTOR", ":xFACTOR" or ":+STEP". */
+/* Reads FACTOR, xFACTOR or +STEP. Returns what is wrong, or NULL. */
 static const char *take_factor(const char **text, pccl_sizes *made) {
   bool adds = **text == '+';
   *text += adds || **text == 'x';
@@ -62,7 +62,7 @@ static const char *parse_sizes(const char *text, pccl_sizes *made) {
     return ": sizes from 0 on need a step (0:1m:+64k)";
   }
   if (made->factor == 0 && (made->max - made->min) / made->step >= PCCL_MAX_SIZES) {
-    return ": these are more than 100000 sizes";
+    return ": they are more than 100000 sizes";
   }
   return NULL;
 }

@@ -1,4 +1,4 @@
-/* polyccl topology */
+/* polyccl topology: prints or draws the model of a machine. */
 #include <stdio.h>
 
 #include <polyccl/topology.h>
@@ -90,7 +90,7 @@ static int topology_command(int argc, char **argv) {
   }
   status = write_to(topology, write, args.path);
   if (status == PCCL_EXIT_OK && (write != polyccl_topology_write_text || args.path != NULL)) {
-    pccl_tool_say_assumptions("topology", topology); /* text says it itself */
+    pccl_tool_say_assumptions("topology", topology); /* the text contains them */
   }
   polyccl_topology_destroy(topology);
   return status;

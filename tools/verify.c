@@ -1,4 +1,4 @@
-/* polyccl verify: what is proved of a plan from anywhere. */
+/* polyccl verify: proves that a plan is right and reports what it needs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
 
-/* XML does not say how many slots a connection has: the executor has what it has. */
+/* XML does not say how many slots a connection has; each executor has its own number. */
 static void print_slots(const polyccl_plan *plan, int32_t needed) {
   const pccl_xml_target *target;
   printf("  slots of the targets with %s:", polyccl_protocol_name(plan->protocol));
@@ -38,7 +38,7 @@ static void print_report(const char *path, const polyccl_plan *plan, const polyc
   printf("  the same bits on every rank: %s\n", yes_no(report->identical));
 }
 
-/* Whether the plan can be written for the target tells whether the target can run it. */
+/* A target can run a plan if the plan can be written for it. */
 static polyccl_result check_target(const char *path, const polyccl_plan *plan, const pccl_xml_target *target) {
   FILE *nowhere = fopen("/dev/null", "w");
   if (nowhere == NULL) {

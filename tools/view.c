@@ -1,4 +1,4 @@
-/* polyccl view PLAN|PROGRAM: a page or pictures for papers, of a plan, a simulation or a trace. */
+/* polyccl view: draws a plan, a simulation or a trace as a page or a picture. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -97,7 +97,7 @@ static const pccl_tool_option view_options[] = {
     {.name = NULL},
 };
 
-/* What belongs together. */
+/* Checks which options need or exclude each other. */
 static int check_args(const view_args *args) {
   if (args->program.path == NULL && args->trace_in == NULL) {
     return pccl_tool_missing("view", "a plan, a program or --trace-in");
@@ -267,7 +267,7 @@ static int write_trace(const view_args *args, const viewed *v) {
   return status;
 }
 
-/* --trace alone is only the trace. */
+/* --trace alone writes only the trace. */
 static int write_all(const view_args *args, const viewed *v) {
   int status = args->trace_out != NULL ? write_trace(args, v) : PCCL_EXIT_OK;
   bool picture = args->svg || args->output != NULL || args->trace_out == NULL;

@@ -36,7 +36,7 @@ static _Thread_local watch mine;
 
 static void end_command(int number, siginfo_t *info, void *context) {
   (void)context;
-  if (info->si_code != SI_TIMER) { /* of somebody else, such as ulimit -t */
+  if (info->si_code != SI_TIMER) { /* sent by another cause, such as ulimit -t */
     signal(number, SIG_DFL);
     raise(number);
     return;
@@ -65,7 +65,7 @@ static void start_clock(double seconds) {
   mine.has_timer = true;
 }
 
-/* The limit is that of the process: other threads may rightly need more. */
+/* The limit is that of the process, and other threads may need more. */
 static bool is_only_thread(void) {
   FILE *file = fopen("/proc/self/status", "r");
   char line[256];
@@ -111,7 +111,7 @@ bool pccl_watchdog_limits_memory(void) { return LIMITS_MEMORY; }
 void pccl_watchdog_begin(const char *tool, const char *what, double seconds, size_t bytes) {
   int length = snprintf(mine.message, sizeof mine.message,
                         "polyccl %s: %.300s: reading this program took more than %g seconds of processor time "
-                        "(POLYCCL_LUA_INSTRUCTIONS); does it end?\n",
+                        "(POLYCCL_LUA_INSTRUCTIONS); check that it ends\n",
                         tool, what, seconds);
   mine.length = length > 0 && (size_t)length < sizeof mine.message ? (size_t)length : sizeof mine.message - 1;
   limit_memory(bytes);

@@ -59,7 +59,7 @@ static void *run_worker(void *argument) {
   return NULL;
 }
 
-/* Returns when all threads have left; a line on a terminal is rewritten, elsewhere there is one every two seconds. */
+/* Waits for all threads. Rewrites one line on a terminal, prints one every two seconds elsewhere. */
 static void report_until_done(crew *c, const char *what) {
   bool terminal = isatty(STDERR_FILENO) != 0, shown = false;
   double start = pccl_now_seconds();
@@ -99,7 +99,7 @@ polyccl_result pccl_run_jobs(const char *what, size_t count, pccl_job job, void 
   pthread_mutex_lock(&c.lock);
   c.working -= wanted - threads;
   pthread_mutex_unlock(&c.lock);
-  if (threads == 0 && count > 0) { /* no thread to be had: here, then */
+  if (threads == 0 && count > 0) { /* the system gives no thread, so this one does the work */
     c.working = 1;
     run_worker(&c);
   }

@@ -1,16 +1,17 @@
-/* Traces: what each thread block did over time, from the simulator or from a real run. `polyccl view` shows them; they
- * are written and read as Chrome trace events (docs/view.md), which Perfetto and chrome://tracing show too.
+/* Traces: what each thread block did over time, from the simulator or from a real run. `polyccl view` shows them. They
+ * are written and read as Chrome trace events (docs/view.md), which Perfetto and chrome://tracing can show too.
  *
  *   polyccl_trace *trace;
  *   polyccl_trace_create(plan, "measured", &trace);
- *   for each thing that happened, in any order:
+ *   for each event, in any order:
  *     polyccl_trace_add(trace, &(polyccl_trace_event){.rank = r, .tb = t, .step = s, .batch = m,
  *                                                     .state = POLYCCL_TRACE_BUSY, .begin = 1.5, .end = 2.25});
  *   polyccl_trace_finish(trace);
  *   polyccl_trace_write(trace, file);
  *
- * A step of one micro-batch is any number of waiting events and then one busy event: from the moment it has all it
- * waits for until it has ended. One thread at a time. */
+ * A step of one micro-batch has any number of waiting events and then one busy event, which lasts from the moment the
+ * step has all that it waits for until it ends. Only one thread may use a trace at a time while it is built; a finished
+ * trace may be read by several. */
 #ifndef POLYCCL_TRACE_H
 #define POLYCCL_TRACE_H
 
@@ -40,35 +41,35 @@ typedef struct polyccl_trace_event {
   double begin, end;
 } polyccl_trace_event;
 
-/* ---- what a finished trace holds; open to read ---- */
+/* ---- a finished trace; its arrays are open to read ---- */
 
 typedef struct polyccl_trace_record {
   double begin, end;
   int32_t step; /* index into the trace's steps */
   int32_t batch;
-  int32_t message; /* busy and receives: the record that sent what it receives, else -1 */
+  int32_t message; /* of a busy record that receives: the record that sent the message; else -1 */
   uint8_t state;   /* polyccl_trace_state */
   bool critical;
 } polyccl_trace_record;
 
-/* A step of the plan, as in polyccl_step. */
+/* A step of the plan; the fields are those of polyccl_step. */
 typedef struct polyccl_trace_step {
-  int32_t block, number; /* index into blocks; the step's number in its thread block */
+  int32_t block, number; /* index into `block`; the number of the step in its thread block */
   uint8_t op, src_buf, dst_buf;
   int32_t src, dst, count;
-  int32_t recv_rank, recv_channel, send_rank, send_channel; /* -1: does not */
-  int32_t wait, waits;                                      /* first index and number in the trace's waits */
-  int32_t place;                                            /* index into places, or -1 */
-  int32_t message;                                          /* the step that sends what it receives, or -1 */
+  int32_t recv_rank, recv_channel, send_rank, send_channel; /* -1: it does not receive, or send */
+  int32_t wait, waits;                                      /* first index into `wait`, and how many */
+  int32_t place;                                            /* index into `place`, or -1 */
+  int32_t message;                                          /* index of the step that sends what it receives, or -1 */
 } polyccl_trace_step;
 
 typedef struct polyccl_trace_block {
   int32_t rank, tb;
-  size_t record, records; /* first index and number, by time */
+  size_t record, records; /* first index into `record`, and how many, in order of time */
   size_t step, steps;
 } polyccl_trace_block;
 
-/* The rate on a link is constant from one of its samples to the next, and 0 before the first. */
+/* From a sample to the next of the same link the rate is constant; before the first it is 0. */
 typedef struct polyccl_trace_sample {
   double time, rate; /* us, GB/s */
   int32_t link;
@@ -77,12 +78,12 @@ typedef struct polyccl_trace_sample {
 typedef struct polyccl_trace_link {
   char *name;
   double bandwidth;       /* GB/s, 0: unknown */
-  size_t sample, samples; /* first index and number, by time */
+  size_t sample, samples; /* first index into `sample`, and how many, in order of time */
 } polyccl_trace_link;
 
 typedef struct polyccl_trace {
-  char *name;   /* the plan's */
-  char *source; /* "simulated", "measured" */
+  char *name;   /* of the plan */
+  char *source; /* "simulated" or "measured" */
   polyccl_trace_block *block;
   polyccl_trace_step *step;
   polyccl_wait *wait;
@@ -96,28 +97,36 @@ typedef struct polyccl_trace {
   struct pccl_trace_building *building; /* internal */
 } polyccl_trace;
 
-/* An empty trace with the plan's blocks and steps; keeps no pointer to the plan. */
+/* Makes a trace with the thread blocks and steps of the plan and no records. It keeps no pointer to the plan or to
+ * `source`. The caller owns `*trace`. Errors: MEMORY. The plan must be well formed. */
 POLYCCL_API polyccl_result polyccl_trace_create(const polyccl_plan *plan, const char *source, polyccl_trace **trace);
-POLYCCL_API void polyccl_trace_destroy(polyccl_trace *trace); /* NULL is fine */
 
-/* Errors: no such step in the plan, times that are not finite or run backwards, a finished trace, no memory. */
+/* Frees a trace. NULL is allowed. */
+POLYCCL_API void polyccl_trace_destroy(polyccl_trace *trace);
+
+/* Add an event; a link, with its bandwidth in GB/s (0: unknown), whose index is returned in `*link`; the rate in GB/s
+ * that a link carries from `time` (us) on. Errors: INVALID for a step that the plan does not have, for times that are
+ * not finite or run backwards, for an unknown link, and for a finished trace; MEMORY. */
 POLYCCL_API polyccl_result polyccl_trace_add(polyccl_trace *trace, const polyccl_trace_event *event);
 POLYCCL_API polyccl_result polyccl_trace_add_link(polyccl_trace *trace, const char *name, double bandwidth, int *link);
 POLYCCL_API polyccl_result polyccl_trace_add_sample(polyccl_trace *trace, int link, double time, double rate);
 
-/* Sorts and joins receives to sends. Nothing can be added afterwards. */
+/* Sorts the records and joins receives to sends. Nothing can be added afterwards. Errors: INVALID if the trace is
+ * finished already, LIMIT, MEMORY. */
 POLYCCL_API polyccl_result polyccl_trace_finish(polyccl_trace *trace);
 
-/* A finished trace as Chrome trace events. SYSTEM when `to` does not take it. */
+/* Writes a finished trace as Chrome trace events. The stream is flushed and stays open. Errors: INVALID for a trace
+ * that is not finished, MEMORY; SYSTEM when `to` cannot be written. */
 POLYCCL_API polyccl_result polyccl_trace_write(const polyccl_trace *trace, FILE *to);
 
-/* The reverse; the trace is finished. Complete events ("ph": "X") of other programs are shown under their names as far
- * as they have pid, tid, ts and dur. */
+/* Read a trace from text, or from a file; `name` stands for the file in messages. The trace is finished, and the caller
+ * owns it. Traces of other programs are taken too: their complete events ("ph": "X") with pid, tid, ts and dur keep
+ * their names. Errors: INVALID with the line and the event, MEMORY; SYSTEM when the file cannot be read. */
 POLYCCL_API polyccl_result polyccl_trace_parse(const char *name, const char *text, size_t length,
                                                polyccl_trace **trace);
 POLYCCL_API polyccl_result polyccl_trace_read(const char *path, polyccl_trace **trace);
 
-POLYCCL_API const char *polyccl_trace_state_name(polyccl_trace_state state); /* "busy", "wait data", ... */
+POLYCCL_API const char *polyccl_trace_state_name(polyccl_trace_state state); /* static; NULL: no state */
 
 #ifdef __cplusplus
 }

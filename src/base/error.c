@@ -29,7 +29,7 @@ static size_t append_format(char *buffer, size_t at, const char *format, ...) {
   return at;
 }
 
-/* The message is built aside, since its arguments may point into the last one. */
+/* The new message is built in another buffer, since its arguments may point into the last one. */
 static void store_message(const char *message) {
   memcpy(last_error, message, strlen(message) + 1);
   PCCL_LOG(PCCL_LOG_WARN, "%s", last_error);

@@ -9,20 +9,20 @@
 /* Stores the message, logs it at level warn, returns `result`. */
 polyccl_result pccl_fail(polyccl_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same with "file:line: " in front where the place is known. */
+/* The same with "file:line: " before the message if the place is known. */
 polyccl_result pccl_fail_at(polyccl_result result, polyccl_location at, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* POLYCCL_ERROR_MEMORY, naming what the memory was for, and how much of it where base/vec.h or base/map.h asked. */
+/* Fails with MEMORY and what the memory was for; also with its size if base/vec.h or base/map.h asked for it. */
 polyccl_result pccl_no_memory(const char *what) __attribute__((cold));
 
-/* POLYCCL_ERROR_SYSTEM with errno's text. */
+/* Fails with SYSTEM and adds the text of errno to the message. */
 polyccl_result pccl_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Puts text in front of the stored message (a file's name around a reader's error, say). Returns `result`. */
+/* Adds text before the stored message, such as the name of a file. Returns `result`. */
 polyccl_result pccl_prefix(polyccl_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Puts text behind it. */
+/* Adds text after the stored message. Returns `result`. */
 polyccl_result pccl_suffix(polyccl_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 #define PCCL_TRY(call)                        \

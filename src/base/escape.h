@@ -1,18 +1,19 @@
-/* Text inside XML and JSON. What is not UTF-8, or not allowed in XML, becomes U+FFFD, so that hostile file names make
- * no broken document. */
+/* Text inside XML and JSON. Bytes that are not UTF-8, and characters that XML does not allow, become U+FFFD, so that no
+ * file name can break a document. */
 #ifndef PCCL_BASE_ESCAPE_H
 #define PCCL_BASE_ESCAPE_H
 
 #include "base/file.h"
 
-/* Content and attribute values (quotes are escaped too). */
+/* Appends text as XML content or as an attribute value (quotes are escaped too). */
 void pccl_escape_xml(pccl_text *out, const char *text);
 
-/* A whole JSON string with its quotes. '<', '>' and '&' are written \u003c ..., so the string may stand in a <script>.
+/* Appends text as a JSON string with its quotes. '<', '>' and '&' are written \u003c ..., so the string may stand in a
+ * <script>.
  */
 void pccl_escape_json(pccl_text *out, const char *text);
 
-/* A number with at most six decimals and no trailing zeros, in every locale; 0 for what is not finite. */
+/* Appends a number with at most six decimals and no trailing zeros, the same in every locale; 0 if it is not finite. */
 void pccl_json_number(pccl_text *out, double value);
 
 #endif

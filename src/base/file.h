@@ -12,10 +12,11 @@
  * read. */
 polyccl_result pccl_read_file(const char *path, size_t max_bytes, char **text, size_t *length);
 
-/* The same for text that did not come from a file: moves past a UTF-8 byte order mark. */
+/* Moves past a UTF-8 byte order mark, for text that does not come from a file. */
 void pccl_skip_mark(const char **text, size_t *length);
 
-/* Growing text, always 0-terminated after the first append; `failed` is sticky: check once at the end. */
+/* Growing text, 0-terminated after the first append. Once an append finds no memory, `failed` stays true and later
+ * appends do nothing, so that a caller checks it once at the end. */
 typedef struct pccl_text {
   char *data;
   size_t len, cap;

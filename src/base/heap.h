@@ -1,8 +1,8 @@
 /* A binary heap in a growing array: PCCL_HEAP(task_heap, task_entry, earlier) makes the type task_heap (a PCCL_VEC of
  * task_entry; all zero is empty; pccl_vec_free() frees it) and
  *
- *   bool task_heap_push(task_heap *heap, task_entry entry);   false: no memory, nothing changed
- *   task_entry task_heap_pop(task_heap *heap);                the entry that no other is `earlier` than; not when empty
+ *   bool task_heap_push(task_heap *heap, task_entry entry);   false: no memory, and the heap is unchanged
+ *   task_entry task_heap_pop(task_heap *heap);                the earliest entry; the heap must not be empty
  *
  * where `bool earlier(const task_entry *a, const task_entry *b)` is a strict order. The functions are static inline,
  * since heaps are the inner loops of their users; the simulator's event queue, whose entries change their keys in

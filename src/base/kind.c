@@ -11,7 +11,7 @@ enum { ANY = PCCL_USE_PLAN | PCCL_USE_PROGRAM | PCCL_USE_TOPOLOGY | PCCL_USE_TRA
 #define TRACE_COMMANDS "polyccl view --trace-in reads it"
 #define NO_COMMAND "no command of polyccl reads it"
 
-/* Each kind: what it is called, what it serves as, who reads it. */
+/* Each kind: its name in messages, its uses, and the commands that read it. */
 static const struct {
   const char *name;
   unsigned uses;

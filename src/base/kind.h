@@ -1,6 +1,6 @@
-/* What a file is. Every kind of file that people hand to the command is told by its content, never by its name: the
- * table in kind.c has the kinds, kind_scan.c says how each is recognised. A reader that gets another kind than its own
- * fails with pccl_kind_check(), which says what the file is taken for and which command reads it. */
+/* Kinds of files. The content of a file, never its name, tells its kind: kind.c has the table of kinds, kind_scan.c
+ * recognises them. A reader that gets a file of another kind fails with pccl_kind_check(), whose message says what the
+ * file is and which command reads it. */
 #ifndef PCCL_BASE_KIND_H
 #define PCCL_BASE_KIND_H
 
@@ -10,8 +10,8 @@
 #include <polyccl/types.h>
 
 typedef enum pccl_kind {
-  PCCL_KIND_TEXT, /* none of the others: perhaps a broken one, perhaps Lua */
-  PCCL_KIND_JSON, /* JSON of no known kind, the like for XML */
+  PCCL_KIND_TEXT, /* none of the others; perhaps a broken one, perhaps Lua */
+  PCCL_KIND_JSON, /* JSON, and then XML, of no known kind */
   PCCL_KIND_XML,
   PCCL_KIND_EMPTY,
   PCCL_KIND_PLAN_TEXT,
@@ -25,7 +25,7 @@ typedef enum pccl_kind {
   PCCL_KIND_NCCL_TOPOLOGY,
   PCCL_KIND_HWLOC,
   PCCL_KIND_TRACE,
-  PCCL_KIND_MSCCLPP, /* from here on: recognised, but read by nothing */
+  PCCL_KIND_MSCCLPP, /* this and the following are recognised, but no command reads them */
   PCCL_KIND_SCCL_OBJECT,
   PCCL_KIND_TACCL_SKETCH,
   PCCL_KIND_NCCL_GRAPHS,
@@ -40,19 +40,18 @@ typedef enum pccl_kind {
   PCCL_KIND_COUNT
 } pccl_kind;
 
-/* What a file can serve as; a command may take several. */
+/* What a file can be used as; a command may accept several. */
 enum { PCCL_USE_PLAN = 1, PCCL_USE_PROGRAM = 2, PCCL_USE_TOPOLOGY = 4, PCCL_USE_TRACE = 8 };
 
 pccl_kind pccl_kind_of(const char *text, size_t length);
 
-/* The uses of a kind, ORed. What is not recognised may turn out as anything: it has those whose reader knows best what
- * is wrong with it. */
+/* Returns the uses of a kind, ORed. A file of no known kind has the uses whose readers give the best error message. */
 unsigned pccl_kind_uses(pccl_kind kind);
 
-/* INVALID, "NAME: this is ..., not ...", where the kind has none of `uses`. */
+/* Fails with INVALID, "NAME: this is ..., not ...", if the kind has none of `uses`. */
 polyccl_result pccl_kind_check(const char *name, pccl_kind kind, unsigned uses);
 
-/* That error for text that a reader has found to be none of its own. */
+/* Fails with that error, for a reader that has found the text not to be its own. */
 polyccl_result pccl_kind_refuse(const char *name, pccl_kind kind, unsigned uses);
 
 #endif

@@ -1,6 +1,5 @@
-/* How each kind of file is recognised. Only the text's beginning or, for JSON, the names of the outermost members are
- * looked at, and nothing is parsed: a file that is broken, or has numbers that a parser refuses, is still what it is.
- */
+/* Recognises the kind of a file by the beginning of its text or, for JSON, by the names of the outermost members.
+ * Nothing is parsed, so that a broken file is recognised too. */
 #include <string.h>
 #include <strings.h>
 
@@ -35,7 +34,7 @@ static void skip_past(scan *s, const char *mark) {
 
 /* ---- XML: the name of the root ---- */
 
-/* Past what may stand in front of the root. */
+/* Skips what may precede the root. */
 static void skip_prolog(scan *s) {
   for (skip_blanks(s); starts_with(s, "<?") || starts_with(s, "<!"); skip_blanks(s)) {
     if (starts_with(s, "<?")) {
@@ -74,7 +73,7 @@ static pccl_kind kind_of_xml(scan s) {
 
 /* ---- JSON: the names of the outermost members ---- */
 
-/* Past a string, whose first quote is at s->at. */
+/* Skips a string whose first quote is at s->at. */
 static void skip_string(scan *s) {
   for (s->at++; s->at < s->end && *s->at != '"'; s->at++) {
     s->at += *s->at == '\\' && s->at + 1 < s->end;
@@ -82,7 +81,7 @@ static void skip_string(scan *s) {
   s->at += s->at < s->end;
 }
 
-/* To the comma or bracket that ends the value. */
+/* Skips to the comma or bracket that ends the value. */
 static void skip_value(scan *s) {
   size_t depth = 0;
   while (s->at < s->end) {
@@ -105,7 +104,7 @@ typedef struct name {
   size_t length;
 } name;
 
-/* The next member of the object, whose value is then at s->at; false: there is none. */
+/* Reads the name of the next member and moves to its value; false if there is none. */
 static bool next_member(scan *s, name *key) {
   skip_blanks(s);
   if (s->at == s->end || *s->at != '"') {
@@ -141,7 +140,7 @@ static name without_number(name key) {
   return key;
 }
 
-/* One of these names decides; `second`: beside another of the same kind. */
+/* Names of members that decide the kind: one alone or, if `second`, two of the same kind. */
 static const struct {
   const char *name;
   pccl_kind kind;
@@ -204,7 +203,7 @@ static pccl_kind kind_of_list(scan s) {
 
 /* ---- text ---- */
 
-/* A message of a few bytes with the version of the format: "0.0.4". */
+/* A Chakra trace begins with a short message that holds the version of the format, such as "0.0.4". */
 static bool is_chakra(const scan *s) {
   size_t length = (size_t)(s->end - s->at);
   if (length < 4 || s->at[1] != 0x0a || s->at[2] < 1 || s->at[2] > 16 || length < 3 + (size_t)s->at[2]) {
@@ -218,7 +217,7 @@ static bool is_chakra(const scan *s) {
   return true;
 }
 
-/* Full of control characters; Lua's own code, which the sandbox refuses, is no business of this. */
+/* Whether many of the first 512 bytes are control characters. Compiled Lua is left to the sandbox, which refuses it. */
 static bool is_noise(const scan *s) {
   enum { ENOUGH = 512, MANY = 16 };
   size_t length = (size_t)(s->end - s->at), controls = 0;

@@ -34,7 +34,7 @@ static void expand_path(const char *pattern, char *path, size_t size) {
   path[at < size ? at : size - 1] = '\0';
 }
 
-/* An option that cannot be followed is worth a line, once: whoever set it looks for a log. */
+/* A wrong value of an option is reported once, since whoever set it expects a log. */
 static void read_environment(void) {
   stream = stderr;
   const char *level = pccl_option("POLYCCL_DEBUG");
@@ -46,7 +46,7 @@ static void read_environment(void) {
     }
   }
   if (!known) {
-    fprintf(stderr, "polyccl: POLYCCL_DEBUG=%s is no level (none, version, warn, info, trace)\n", level);
+    fprintf(stderr, "polyccl: POLYCCL_DEBUG=%s is not a level (none, version, warn, info, trace)\n", level);
   }
   const char *pattern = pccl_option("POLYCCL_DEBUG_FILE");
   if (pattern[0] != '\0') {

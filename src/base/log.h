@@ -1,4 +1,4 @@
-/* Logging to stderr or POLYCCL_DEBUG_FILE, in the manner of NCCL: POLYCCL_DEBUG=version|warn|info|trace. */
+/* Logging to standard error or POLYCCL_DEBUG_FILE. POLYCCL_DEBUG=version|warn|info|trace sets the level, as in NCCL. */
 #ifndef PCCL_BASE_LOG_H
 #define PCCL_BASE_LOG_H
 

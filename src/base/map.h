@@ -1,5 +1,5 @@
-/* A hash table from 64-bit keys to 64-bit values: open addressing, no deletion. Made for the compiler's inner loops,
- * where a node per entry would cost more than the work. */
+/* A hash table from 64-bit keys to 64-bit values, with open addressing and without deletion, for the inner loops of the
+ * compiler. */
 #ifndef PCCL_BASE_MAP_H
 #define PCCL_BASE_MAP_H
 
@@ -13,13 +13,14 @@ typedef struct pccl_map {
   size_t used;
 } pccl_map;
 
-/* The value's place, NULL when the key is absent. Valid until the next pccl_map_put. Keys below UINT64_MAX. */
+/* Returns the address of the value, valid until the next pccl_map_put(), or NULL if the key is absent. Keys are below
+ * UINT64_MAX. */
 uint64_t *pccl_map_get(const pccl_map *map, uint64_t key);
-/* The value's place, made with `initial` where the key is new; NULL: no memory. */
+/* The same, but adds the value `initial` if the key is new; NULL if there is no memory. is_new may be NULL. */
 uint64_t *pccl_map_put(pccl_map *map, uint64_t key, uint64_t initial, bool *is_new);
 void pccl_map_free(pccl_map *map);
 
-/* A good 64-bit mix (the finaliser of SplitMix64). */
+/* Mixes the bits of a key: one step of SplitMix64 (Steele, Lea and Flood, 2014). */
 static inline uint64_t pccl_mix64(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

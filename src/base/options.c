@@ -7,16 +7,16 @@
 #include "base/error.h"
 
 const pccl_option_entry pccl_options[] = {
-    {"POLYCCL_BUILTIN", "1", "0: collectives run by loaded plans only, never by the library's own"},
-    {"POLYCCL_CHECK", "0", "1: every call is compared between the ranks; different calls are an error, not a hang"},
+    {"POLYCCL_BUILTIN", "1", "0: collectives use only loaded plans, never those of the library"},
+    {"POLYCCL_CHECK", "0", "1: compare the calls of the ranks; different calls are an error instead of a hang"},
     {"POLYCCL_DEBUG", "none", "log level: none, version, warn, info, trace"},
     {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},
-    {"POLYCCL_LUA_MEMORY", "4g", "max memory of a program while it is read"},
-    {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "max Lua instructions that a program runs"},
-    {"POLYCCL_BIND", "core", "core: ranks that polyccl starts get a core each where there are enough; none"},
-    {"POLYCCL_BUFFER", "64m", "memory of a rank's receiving connections in one plan"},
-    {"POLYCCL_TIMEOUT", "30", "seconds a rank waits for another before it gives up"},
-    {"POLYCCL_CUDA_DRIVER", "libcuda.so.1", "the CUDA driver's library"},
+    {"POLYCCL_LUA_MEMORY", "4g", "the maximum of bytes that a program may use while it is read"},
+    {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "the maximum of Lua instructions that a program may run"},
+    {"POLYCCL_BIND", "core", "core: bind each rank that polyccl starts to a core of its own if there are enough; none"},
+    {"POLYCCL_BUFFER", "64m", "bytes for the receiving connections of a rank in one plan"},
+    {"POLYCCL_TIMEOUT", "30", "seconds that a rank waits for another before it gives up"},
+    {"POLYCCL_CUDA_DRIVER", "libcuda.so.1", "the file of the CUDA driver's library"},
     {NULL, NULL, NULL},
 };
 
@@ -33,7 +33,7 @@ const char *pccl_option(const char *name) {
   return "";
 }
 
-/* The digits that the text begins with; NULL: none, or too many. */
+/* Reads the digits at the beginning; returns what follows them, or NULL for no digits or too many. */
 static const char *scan_digits(const char *text, uint64_t *value) {
   uint64_t number = 0;
   const char *at = text;

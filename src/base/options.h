@@ -14,19 +14,19 @@ typedef struct pccl_option_entry {
 /* The whole table; ends with a NULL name. */
 extern const pccl_option_entry pccl_options[];
 
-/* The value from the environment, else the default. The name must be in the table. */
+/* Returns the value from the environment or else the default. The name must be in the table. */
 const char *pccl_option(const char *name);
 
-/* As an unsigned number within min .. max with an optional k, m, g suffix (powers of 1024). INVALID with the name and
- * the range on anything else. */
+/* Stores the value as a number within min .. max; it may have a suffix k, m or g (powers of 1024). INVALID with the
+ * name and the range for anything else. */
 polyccl_result pccl_option_number(const char *name, uint64_t min, uint64_t max, size_t *value);
 /* The same for any number. */
 polyccl_result pccl_option_size(const char *name, size_t *value);
 
-/* Digits and nothing else; false when the text is something else or the number does not fit. */
+/* Reads a text of digits; false if it has anything else or the number does not fit. */
 int pccl_parse_number(const char *text, uint64_t *value);
 
-/* Digits and perhaps a unit: k, m, g, also as kb or kib, in either case, are powers of 1024. */
+/* The same with an optional unit k, m or g, or also kb, kib and so on, in either case; all are powers of 1024. */
 int pccl_parse_size(const char *text, uint64_t *value);
 
 #endif

@@ -9,9 +9,9 @@ static inline size_t pccl_min_size(size_t a, size_t b) { return a < b ? a : b; }
 /* The smallest multiple of `unit` that is not smaller than `value`. */
 static inline size_t pccl_round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/* An executor cuts a step into PCCL_TILE_PIPELINE micro-batches where that leaves it at least PCCL_TILE_MIN bytes, so
- * that messages overlap, and into more where a micro-batch would exceed PCCL_TILE_MAX bytes, which on a CPU pass
- * through L2 at once. The executors and the models of CPUs in the simulator share these. */
+/* An executor cuts a step into PCCL_TILE_PIPELINE micro-batches, so that messages overlap, if each has at least
+ * PCCL_TILE_MIN bytes. It cuts the step into more if a micro-batch would exceed PCCL_TILE_MAX bytes, which fit into the
+ * L2 cache of a CPU. The executors and the CPU models of the simulator share these numbers. */
 enum { PCCL_TILE_PIPELINE = 4, PCCL_TILE_MIN = 16 << 10, PCCL_TILE_MAX = 128 << 10 };
 
 #endif

@@ -1,5 +1,6 @@
-/* Public structs of options begin with their size, so that a program compiled against older headers goes on working
- * with a newer library, and one compiled against newer headers is refused where it asks for what this library lacks. */
+/* Public structs of options begin with their size. A program that was compiled with older headers then works with a
+ * newer library, and one that was compiled with newer headers is refused if it sets a member that this library does not
+ * know. */
 #ifndef PCCL_BASE_SIZED_H
 #define PCCL_BASE_SIZED_H
 

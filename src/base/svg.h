@@ -33,12 +33,12 @@ typedef struct pccl_svg_font {
   bool bold, mono, upwards; /* upwards: turned by 90 degrees */
 } pccl_svg_font;
 
-/* A document with a white ground; `title` is its accessible name. */
+/* Begins a document with a white background; `title` is its accessible name. */
 void pccl_svg_open(pccl_svg *svg, double width, double height, const char *title);
-/* MEMORY when any part of the drawing found no memory; then svg->out is empty. */
+/* Ends the document. MEMORY if there was no memory for any part of it; svg->out is then empty. */
 polyccl_result pccl_svg_close(pccl_svg *svg);
 
-/* What is drawn until the matching end shows `tooltip` under the pointer (NULL: none). */
+/* Begins a group, which shows `tooltip` under the pointer (NULL: none). */
 void pccl_svg_group(pccl_svg *svg, const char *tooltip);
 void pccl_svg_group_end(pccl_svg *svg);
 
@@ -51,10 +51,10 @@ void pccl_svg_curve(pccl_svg *svg, double x1, double y1, double cx1, double cy1,
 void pccl_svg_arrow(pccl_svg *svg, double x1, double y1, double x2, double y2, double head, pccl_svg_style style);
 /* `points`: count pairs x, y. */
 void pccl_svg_polyline(pccl_svg *svg, const double *points, size_t count, bool closed, pccl_svg_style style);
-/* (x, y) is on the base line. */
+/* Draws text whose base line begins, is centred or ends at (x, y). */
 void pccl_svg_text(pccl_svg *svg, double x, double y, pccl_svg_font font, const char *text);
 
-/* About how wide `text` will be in the sans-serif face, for layout. */
+/* Estimates the width of `text` in the sans-serif font, for layout. */
 double pccl_svg_text_width(const char *text, double size);
 
 #endif

@@ -5,7 +5,7 @@
 
 static _Thread_local pccl_request failed;
 
-/* Remembers the request where it failed; hands `memory` on. */
+/* Stores the request if it failed; returns `memory`. */
 static void *remember_failure(void *memory, size_t count, size_t element) {
   if (memory == NULL) {
     failed = (pccl_request){count, element};

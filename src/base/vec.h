@@ -1,4 +1,5 @@
-/* Growing arrays: `PCCL_VEC(int) numbers = {0};`. The caller frees `.data`; sizes are checked. */
+/* Growing arrays, as in `PCCL_VEC(int) numbers = {0};`. The caller frees them with pccl_vec_free(). Sizes are checked.
+ */
 #ifndef PCCL_BASE_VEC_H
 #define PCCL_BASE_VEC_H
 
@@ -12,7 +13,7 @@
     size_t len, cap;   \
   }
 
-/* Makes room for `more` elements; false: no memory, nothing changed. */
+/* Makes room for `more` elements; false if there is no memory, and the array is then unchanged. */
 bool pccl_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t element);
 
 #define pccl_vec_reserve(v, more) \
@@ -23,12 +24,14 @@ bool pccl_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t ele
 
 #define pccl_vec_free(v) (free((v)->data), (v)->data = NULL, (v)->len = (v)->cap = 0)
 
-/* calloc, an uninitialised array, realloc; sizes checked; NULL: no memory (never for 0 elements). */
+/* Allocate an array of zeros, allocate an uninitialised array, and resize an array. The size is checked for overflow.
+ * NULL if there is no memory; 0 elements give an address too. */
 void *pccl_zeroed(size_t count, size_t element);
 void *pccl_array(size_t count, size_t element);
 void *pccl_resized(void *data, size_t count, size_t element);
 
-/* What this thread last failed to allocate, for the error message; element 0: nothing since the last call. */
+/* Returns what this thread last failed to allocate, for the error message; element 0 for nothing since the last call.
+ */
 typedef struct pccl_request {
   size_t count, element;
 } pccl_request;

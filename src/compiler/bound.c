@@ -107,7 +107,7 @@ static polyccl_result find_bounds(bounds *b, int32_t max_tbs, pccl_bound *bound)
   }
   for (size_t i = 0; i < b->topology->links; i++) {
     double bandwidth = b->topology->link[i].bandwidth * b->model->efficiency;
-    double time = launch + b->min_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->min_tail[i];
+    double time = launch + b->min_head[i] + b->bytes[i] / bandwidth * 1e-3 + b->min_tail[i]; /* GB/s: 1000 bytes a us */
     if (b->bytes[i] > 0 && time > bound->link) {
       bound->link = time;
       bound->busiest = (int32_t)i;

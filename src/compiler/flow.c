@@ -170,6 +170,7 @@ static void find_tiles(pccl_flows *flows, uint64_t bytes) {
     max = count > max ? count : max;
   }
   double slots = flows->chunk_bytes * max / (double)model_of(flows, 0)->slot_bytes;
+  /* Rounded up; what is left of a millionth is a rounding error of the division. */
   flows->batches = slots > 1 ? (double)(int64_t)(slots + 0.999999) : 1;
 }
 
@@ -199,7 +200,7 @@ static void estimate_flow(pccl_flows *flows, pccl_flow *flow) {
       double share = link->bandwidth * model->efficiency / flows->capacity[number];
       rate = share < rate ? share : rate;
       here += link->latency;
-      flow->scarce = flow->scarce || flows->capacity[number] <= 2;
+      flow->scarce = flow->scarce || flows->capacity[number] <= 2; /* one thread block fills it, or two */
     }
     if (h + 1 < flow->hops && t->rank[flows->ir->nodes.data[hops[h + 1].node].rank].machine != machine) {
       here += model->network_latency;

@@ -24,7 +24,7 @@ PCCL_HEAP(task_heap, ready_task, goes_first)
 
 typedef struct hpds {
   const pccl_tasks *tasks;
-  const pccl_schedule_rule *rule;
+  int32_t max_tbs; /* endpoints of a rank in a sub-pipeline; 0: no bound */
   pccl_pipeline *out;
   int32_t longest;
   int32_t *missing;            /* [tasks] predecessors not in earlier sub-pipelines */
@@ -40,25 +40,14 @@ typedef struct hpds {
   size_t placed;
 } hpds;
 
-/* The smaller key goes first: 20 bits each of count and path, in the rule's order, then 24 bits that break ties. Beyond
+/* The smaller key goes first: 20 bits each of count and path, then 24 of the number. Beyond
  * a million, counts and paths are equal, which costs quality and nothing else. */
 static uint64_t key_of_task(const hpds *h, int32_t number) {
   enum { BITS = 20, MAX_KEY = (1 << BITS) - 1, TIE = 24 };
   const pccl_task *task = &h->tasks->task[number];
   uint64_t count = (uint64_t)(h->moved[task->chunk] < MAX_KEY ? h->moved[task->chunk] : MAX_KEY);
   uint64_t path = (uint64_t)(h->longest - task->path < MAX_KEY ? h->longest - task->path : MAX_KEY);
-  if (h->rule->scarce_first) {
-    bool scarce = false;
-    for (int32_t i = 0; i < task->links && !scarce; i++) {
-      scarce = h->tasks->capacity[h->tasks->route.link.data[task->route + i]] == 1;
-    }
-    count = (count >> 1) | (scarce ? 0 : 1 << (BITS - 1));
-    path = (path >> 1) | (scarce ? 0 : 1 << (BITS - 1));
-  }
-  uint64_t tie = h->rule->shuffle != 0 ? pccl_mix64((uint64_t)number ^ h->rule->shuffle) >> (64 - TIE)
-                                       : (uint64_t)number & ((1u << TIE) - 1);
-  uint64_t first = h->rule->path_first ? path : count, second = h->rule->path_first ? count : path;
-  return (first << (BITS + TIE)) | (second << TIE) | tie;
+  return (count << (BITS + TIE)) | (path << TIE) | ((uint64_t)number & ((1u << TIE) - 1));
 }
 
 static int32_t port_of(const hpds *h, int32_t task) {
@@ -81,7 +70,7 @@ static int32_t resource_of_task(const hpds *h, int32_t number, int32_t i) {
   }
   const pccl_node *node = &h->tasks->ir->nodes.data[task->node];
   int32_t which = i - task->links;
-  if (h->rule->max_tbs == 0 || which > 1 || (which == 1 && node->to < 0)) {
+  if (h->max_tbs == 0 || which > 1 || (which == 1 && node->to < 0)) {
     return -1;
   }
   return (int32_t)h->links + (which == 0 ? node->rank : h->tasks->ir->nodes.data[node->to].rank);
@@ -215,16 +204,15 @@ static polyccl_result run_hpds(hpds *h) {
 
 static void set_capacities(hpds *h) {
   for (size_t i = 0; i < h->links; i++) {
-    int32_t scaled = (int32_t)((int64_t)h->tasks->capacity[i] * (100 + h->rule->link_scale) / 100);
-    h->capacity[i] = scaled < 1 ? 1 : scaled;
+    h->capacity[i] = h->tasks->capacity[i];
   }
   for (size_t i = h->links; i < h->resources; i++) {
-    h->capacity[i] = h->rule->max_tbs;
+    h->capacity[i] = h->max_tbs;
   }
 }
 
-polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, const pccl_schedule_rule *rule, pccl_pipeline *pipeline) {
-  hpds h = {.tasks = tasks, .rule = rule, .out = pipeline, .links = tasks->topology->links};
+polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline) {
+  hpds h = {.tasks = tasks, .max_tbs = max_tbs, .out = pipeline, .links = tasks->topology->links};
   h.resources = h.links + (size_t)tasks->ir->spec.ranks;
   *pipeline = (pccl_pipeline){.of_task = pccl_array(tasks->count, sizeof(int32_t)),
                               .sequence = pccl_array(tasks->count, sizeof(int32_t))};

@@ -246,6 +246,7 @@ static polyccl_result place_hop(lister *l, int32_t number, int32_t h, list_block
   int32_t wanted = *previous != NULL && (*previous)->to_rank == node->rank ? (*previous)->to_tb : -1;
   int32_t peer = node->to >= 0 ? ir->nodes.data[node->to].rank : -1;
   double at = l->start[number] + flow->lag * h;
+  /* A millionth of a us forgives rounding errors of sums of starts and lags. */
   node->tb = choose_block(l, node->rank, at + 1e-6, wanted, peer, number);
   if (node->tb < 0) {
     return pccl_fail(POLYCCL_ERROR_INTERNAL, "no thread block of rank %d is free", node->rank);

@@ -104,9 +104,8 @@ static bool run_round_robin(turns *t) {
   return close_pipeline(t, &closed);
 }
 
-polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
-                                         pccl_pipeline *pipeline) {
-  (void)rule; /* the baseline has no choices */
+polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline) {
+  (void)max_tbs; /* the baseline does not bound thread blocks */
   size_t count = tasks->count, chunks = (size_t)tasks->chunks;
   *pipeline =
       (pccl_pipeline){.of_task = pccl_array(count, sizeof(int32_t)), .sequence = pccl_array(count, sizeof(int32_t))};

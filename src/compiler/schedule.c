@@ -40,10 +40,10 @@ static bool write_order(const pccl_tasks *tasks, const pccl_pipeline *pipeline) 
   return true;
 }
 
-polyccl_result pccl_schedule_tasks(const pccl_tasks *tasks, polyccl_schedule schedule, const pccl_schedule_rule *rule) {
+polyccl_result pccl_schedule_tasks(const pccl_tasks *tasks, polyccl_schedule schedule, int32_t max_tbs) {
   pccl_pipeline pipeline;
-  PCCL_TRY(schedule == POLYCCL_SCHEDULE_ROUND_ROBIN ? pccl_schedule_round_robin(tasks, rule, &pipeline)
-                                                    : pccl_schedule_hpds(tasks, rule, &pipeline));
+  PCCL_TRY(schedule == POLYCCL_SCHEDULE_ROUND_ROBIN ? pccl_schedule_round_robin(tasks, max_tbs, &pipeline)
+                                                    : pccl_schedule_hpds(tasks, max_tbs, &pipeline));
   bool written = write_order(tasks, &pipeline);
   pccl_pipeline_free(&pipeline);
   return written ? POLYCCL_SUCCESS : pccl_no_memory("the schedule");
@@ -51,10 +51,9 @@ polyccl_result pccl_schedule_tasks(const pccl_tasks *tasks, polyccl_schedule sch
 
 polyccl_result pccl_pass_schedule(pccl_ir *ir) {
   pccl_tasks tasks;
-  pccl_schedule_rule rule = {.max_tbs = ir->options->max_tbs};
   polyccl_result result = pccl_tasks_build(ir, ir->options->topology, &tasks);
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_schedule_tasks(&tasks, ir->options->schedule, &rule);
+    result = pccl_schedule_tasks(&tasks, ir->options->schedule, ir->options->max_tbs);
   }
   pccl_tasks_free(&tasks);
   return result;

@@ -8,7 +8,7 @@
 polyccl_result pccl_schedule_check_options(const polyccl_program *program, const polyccl_compile_options *options);
 
 /* Schedules the tasks and writes ir->order, ir->loop and node->pipeline of their IR, for pccl_pass_allocate(). A later
- * call replaces what an earlier one wrote. `schedule` is HPDS or ROUND_ROBIN. */
-polyccl_result pccl_schedule_tasks(const pccl_tasks *tasks, polyccl_schedule schedule, const pccl_schedule_rule *rule);
+ * call replaces what an earlier one wrote. `schedule` is HPDS or ROUND_ROBIN, max_tbs is that of the options. */
+polyccl_result pccl_schedule_tasks(const pccl_tasks *tasks, polyccl_schedule schedule, int32_t max_tbs);
 
 #endif

@@ -28,7 +28,7 @@ static const double executions_per_second = 1.5e6;
  * eighth for each of the two ways to take thread blocks away, which take few trials. */
 static const double improve_share = 1.0 / 2, shrink_share = 1.0 / 8;
 
-/* A round over all choices that gains less than this is the last: it costs several tens of trials. */
+/* A round over all choices that gains less than 0.2 % is the last, since it costs several tens of trials. */
 static const double round_gain = 0.998;
 
 enum {
@@ -69,7 +69,7 @@ static polyccl_result try_lists(pccl_search *s, int32_t cut) {
 /* A first look at every kind, whatever it costs: HPDS as published is the measure, policy "connection" must not be
  * missed on any cut (nothing else is tried there), and the lists are a start for what follows. */
 static polyccl_result try_kinds(pccl_search *s) {
-  pccl_trial hpds = {.instances = s->instances, .rule = {.max_tbs = s->options.max_tbs}};
+  pccl_trial hpds = {.instances = s->instances};
   PCCL_TRY(pccl_trial_run(s, hpds));
   PCCL_TRY(pccl_bound_of(&s->ir, s->options.topology, s->bytes, s->options.max_tbs, &s->bound));
   /* bench/resccl measures against the quickest of up to 24 copies, so that is what must not be missed. */
@@ -90,7 +90,7 @@ static polyccl_result try_kinds(pccl_search *s) {
 
 /* ---- variations of a list ---- */
 
-/* Mean durations of a flow: from none to far more than the half that docs/scheduling.md found best. */
+/* Mean durations of a flow: from none to four times the half that docs/scheduling.md found best. */
 static const double windows[] = {0, 0.25, 0.5, 1, 2};
 static const int32_t chains[] = {PCCL_HOPS_APART, 0, 1, 2, 4};
 

@@ -11,7 +11,7 @@
  * few. */
 const int32_t pccl_tb_steps[PCCL_TB_STEPS] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48};
 
-/* A trial this much beyond the limit ends the descent: the numbers below it only are slower. */
+/* A trial this much beyond the limit ends the descent: lower numbers are only slower. */
 static const double give_up = 1.05;
 
 polyccl_result pccl_shrink_offer(pccl_search *s) {

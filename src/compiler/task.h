@@ -37,21 +37,12 @@ typedef struct pccl_pipeline {
   int32_t pipelines;
 } pccl_pipeline;
 
-/* How HPDS orders tasks and breaks ties; all zero is the published rule. */
-typedef struct pccl_schedule_rule {
-  int32_t max_tbs;    /* endpoints of a rank in a sub-pipeline; 0: no bound */
-  bool path_first;    /* longest remaining path before the chunk's count */
-  bool scarce_first;  /* tasks on links of capacity 1 before others */
-  uint64_t shuffle;   /* ties in an order drawn from this; 0: by number */
-  int32_t link_scale; /* capacities times (100 + this) / 100, at least 1 */
-} pccl_schedule_rule;
-
 polyccl_result pccl_tasks_build(pccl_ir *ir, const polyccl_topology *topology, pccl_tasks *tasks);
 void pccl_tasks_free(pccl_tasks *tasks);
 
-polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, const pccl_schedule_rule *rule, pccl_pipeline *pipeline);
-polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, const pccl_schedule_rule *rule,
-                                         pccl_pipeline *pipeline);
+/* max_tbs: endpoints of a rank in a sub-pipeline, 0: no bound. The baseline does not look at it. */
+polyccl_result pccl_schedule_hpds(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline);
+polyccl_result pccl_schedule_round_robin(const pccl_tasks *tasks, int32_t max_tbs, pccl_pipeline *pipeline);
 void pccl_pipeline_free(pccl_pipeline *pipeline);
 
 #endif

@@ -96,7 +96,7 @@ polyccl_result pccl_trial_schedule(pccl_search *s, const pccl_trial *t, bool *fi
     return POLYCCL_SUCCESS;
   }
   if (t->kind == PCCL_TRIAL_HPDS) {
-    PCCL_TRY(pccl_schedule_tasks(&s->tasks, POLYCCL_SCHEDULE_HPDS, &t->rule));
+    PCCL_TRY(pccl_schedule_tasks(&s->tasks, POLYCCL_SCHEDULE_HPDS, s->options.max_tbs));
     PCCL_TRY(pccl_pass_allocate(&s->ir));
     return pccl_pass_wait(&s->ir);
   }

@@ -14,10 +14,9 @@ enum { PCCL_HOPS_APART = -1 };
 
 typedef struct pccl_trial {
   pccl_trial_kind kind;
-  int32_t instances;       /* of the program */
-  int32_t hops;            /* list: longest chain of fused messages; 1: nothing is fused; 0: no bound; HOPS_APART */
-  int32_t oversubscribed;  /* list: flows on a link beyond those that its bandwidth feeds at full speed */
-  pccl_schedule_rule rule; /* HPDS */
+  int32_t instances;      /* of the program */
+  int32_t hops;           /* list: longest chain of fused messages; 1: nothing is fused; 0: no bound; HOPS_APART */
+  int32_t oversubscribed; /* list: flows on a link beyond those that its bandwidth feeds at full speed */
   pccl_list_rule list;
   double time; /* us, simulated */
   int32_t tbs; /* of the rank that has most */

@@ -6,7 +6,7 @@
 
 #include <polyccl/program.h>
 
-enum { MAX_NODE = 1 << 20 }; /* the key of `held` in teccl.c has 20 bits for a node and 20 for a chunk */
+enum { MAX_NODE = 1 << 20 }; /* the key of `held` in teccl.c has 21 bits for a node */
 
 static bool skip_word(const char **at, const char *word) {
   size_t length = strlen(word);

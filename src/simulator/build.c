@@ -1,4 +1,4 @@
-/* Lays out the machine: device models in picoseconds, steps, waits, connections. */
+/* Lays out the machine: device models in bytes per picosecond, steps, waits, connections. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Is the plan well formed, and does it fit the topology? The verifier says whether it is right. */
+/* Checks that the plan is well formed and fits the topology. Whether it is right is for the verifier to say. */
 #include "base/error.h"
 #include "plan/plan.h"
 #include "simulator/machine.h"
@@ -29,7 +29,7 @@ static polyccl_result check_step(const polyccl_plan *plan, const polyccl_thread_
   return POLYCCL_SUCCESS;
 }
 
-/* The engine numbers thread blocks and steps through: they must stand in order, without gaps. */
+/* The engine numbers all thread blocks and steps, so they must stand in order, without gaps. */
 static polyccl_result check_order(const polyccl_plan *plan) {
   int32_t tb = 0;
   int64_t step = 0;

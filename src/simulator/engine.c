@@ -1,4 +1,4 @@
-/* The engine: runs thread blocks as far as they go, then takes the next event. */
+/* The engine runs each thread block until it must wait, then takes the next event. */
 #include "simulator/machine.h"
 
 static inline void wake_block(sim *s, int32_t t) {
@@ -19,18 +19,18 @@ static void wait_for(sim *s, int32_t t, int32_t on, int64_t position) {
   s->tb[on].waiters = t;
 }
 
-/* A step that others wait for has ended: those for whom it was the one go on. */
+/* A step that others wait for has ended: wakes those that waited for this step. */
 static void wake_waiters(sim *s, sim_tb *tb) {
-  int32_t *link = &tb->waiters;
-  while (*link >= 0) {
-    int32_t t = *link;
+  int32_t *waiting = &tb->waiters;
+  while (*waiting >= 0) {
+    int32_t t = *waiting;
     sim_tb *waiter = &s->tb[t];
     if (waiter->begin < tb->done) {
-      *link = waiter->next_waiter;
+      *waiting = waiter->next_waiter;
       waiter->next_waiter = -1;
       wake_block(s, t);
     } else {
-      link = &waiter->next_waiter;
+      waiting = &waiter->next_waiter;
     }
   }
 }
@@ -49,7 +49,7 @@ static void advance_position(const sim *s, sim_tb *tb) {
 
 static void leave_processor(sim *s, int32_t t);
 
-/* The step of t ends: its message is on its way, its slot is free, whoever waited for one of these looks again. */
+/* Ends the step of t: its message is sent, its slot is freed, and thread blocks that waited for these are woken. */
 static void complete_step(sim *s, int32_t t, int64_t end) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
@@ -102,13 +102,13 @@ static inline const sim_connection *step_route(const sim *s, const sim_step *ste
                                       : NULL;
 }
 
-/* Bytes that a step moves; a message's are counted as they are on the wire. */
+/* The bytes that a step moves; those of a message are counted on the wire, with flags. */
 static inline double step_bytes(const sim *s, const sim_step *step, const sim_model *model) {
   double payload = step->count * s->tile;
   return step->recv >= 0 || step->send >= 0 ? payload * model->wire : payload;
 }
 
-/* Bytes per ps that it moves them at if nobody else is there. */
+/* The rate, in bytes per ps, that the step has where it shares nothing. */
 static inline double step_cap(const sim *s, const sim_step *step, const sim_model *model) {
   bool reduces = (step->kind & SIM_REDUCES) != 0;
   if (step->recv < 0 && step->send < 0) {
@@ -130,7 +130,7 @@ static void trace_fixed(sim *s, int32_t t, const sim_step *step, int64_t begin, 
   }
 }
 
-/* True if the step has ended already; else an event will end it. */
+/* Begins the step of t. True: it has ended already; false: an event will end it. */
 static bool begin_step(sim *s, int32_t t, int64_t time) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
@@ -156,7 +156,7 @@ static bool begin_step(sim *s, int32_t t, int64_t time) {
   return true;
 }
 
-/* When can the next step start? False: something that it needs has not been done yet. */
+/* Finds when the next step of t can start. False: it must wait for something that has not happened yet. */
 static inline bool find_start(sim *s, int32_t t, int64_t *start) {
   sim_tb *tb = &s->tb[t];
   const sim_step *step = sim_current(s, tb);
@@ -239,7 +239,7 @@ static void enter_processor(sim *s, int32_t t) {
     (void)begin_step(s, t, s->now);
     return;
   }
-  tb->next_waiter = -1; /* while it stands in this queue it waits for no block */
+  tb->next_waiter = -1; /* in this queue it waits for no thread block, so the field is free */
   if (rank->queue_head < 0) {
     rank->queue_head = t;
   } else {
@@ -293,7 +293,7 @@ static void end_flows(sim *s, int32_t index) {
   for (int32_t i = 0; i < r->flows;) {
     int32_t t = s->member[r->flow + i];
     if (s->flow[t].resource[0] == index && s->flow[t].end <= s->now) {
-      pccl_sim_flow_remove(s, t); /* another takes its place in the list */
+      pccl_sim_flow_remove(s, t); /* another flow takes its place in the list */
       complete_step(s, t, s->now);
       wake_block(s, t);
     } else {

@@ -1,12 +1,12 @@
-/* The simulator's inside: a plan on a topology, laid out for speed. docs/simulator.md is the model in words.
+/* The inside of the simulator: a plan on a topology, laid out for speed. docs/simulator.md describes the model.
  *
- * build.c lays it out; engine.c runs it; share.c shares links; trace.c keeps what was asked for; stuck.c explains a
- * plan that cannot end; result.c sums up.
+ * check.c checks the plan; build.c and resources.c lay it out; engine.c runs it; share.c shares links; trace.c keeps
+ * what was asked for; stuck.c explains a plan that cannot end; result.c computes the totals.
  *
- * Times are whole picoseconds, so that things that end together by symmetry end together here too. A step whose rate
- * nothing can limit but its own thread block needs no event: its end is known as soon as its start is, and whoever
- * depends on it compares times. Only what shares something (a link that its users can fill, a processor) goes through
- * the event queue, in the order of time. */
+ * Times are whole picoseconds, so that steps that end together by symmetry end at equal times. A step whose rate only
+ * its own thread block can limit needs no event: its end is known as soon as its start is, and the steps that depend on
+ * it compare times. Only steps that share something (a link that its users can fill, a processor) go through the event
+ * queue, in the order of time. */
 #ifndef PCCL_SIMULATOR_MACHINE_H
 #define PCCL_SIMULATOR_MACHINE_H
 
@@ -21,10 +21,10 @@
 
 #define SIM_PS_PER_US 1e6
 
-#define SIM_EXACT_UPDATES 5000000 /* by default: exact sharing for so many updates of links, some seconds */
-#define SIM_ROUGH 0.03            /* and this tolerance afterwards */
+#define SIM_EXACT_UPDATES 5000000 /* by default sharing is exact for so many updates of links, some seconds */
+#define SIM_ROUGH 0.03            /* and has this tolerance afterwards */
 
-/* NOP: moves nothing; OUT: its bytes go over `send`'s route; IN: over `recv`'s; SHARES: they meet a resource. */
+/* NOP: it moves nothing. OUT: its bytes take the route of `send`. IN: that of `recv`. SHARES: they use a resource. */
 enum { SIM_NOP = 1, SIM_REDUCES = 2, SIM_OUT = 4, SIM_IN = 8, SIM_SHARES = 16, SIM_FORWARDS = 32 };
 
 typedef struct sim_step {
@@ -40,17 +40,21 @@ typedef struct sim_wait {
   int32_t tb, step, target;
 } sim_wait;
 
-/* What a thread block that does not run is there for. */
+/* What a thread block waits for. */
 typedef enum sim_blocked {
   SIM_RUNS = 0,
   SIM_ON_BLOCK, /* on: thread block */
   SIM_ON_DATA,  /* on: connection */
   SIM_ON_CREDIT,
-  SIM_QUEUED, /* an event of its own is in the queue, or its flow's resource's is */
+  SIM_QUEUED, /* its own event is in the queue, or that of the resource of its flow */
   SIM_FINISHED
 } sim_blocked;
 
-typedef enum sim_phase { SIM_READY = 0, SIM_FLOWS, SIM_ENDS } sim_phase; /* what its queued event means */
+typedef enum sim_phase {
+  SIM_READY = 0,
+  SIM_FLOWS,
+  SIM_ENDS
+} sim_phase; /* what the queued event of a thread block means */
 
 typedef struct sim_tb {
   int64_t free;  /* end of its last step */
@@ -72,8 +76,8 @@ typedef struct sim_way {
 
 typedef struct sim_connection {
   int64_t latency, credit_latency;
-  double cap;             /* bytes on the wire per ps, by the narrowest link that its thread block has for itself */
-  int32_t sent, received; /* messages; modulo 2^32 they may wrap, their difference counts */
+  double cap;             /* bytes on the wire per ps, by the narrowest link that only its thread block uses */
+  int32_t sent, received; /* messages; they may wrap modulo 2^32, since only their difference is used */
   int32_t slot;           /* first of its slots */
   int32_t send_slot, recv_slot;
   int32_t src_tb, dst_tb; /* -1: unused in that direction */
@@ -83,7 +87,7 @@ typedef struct sim_connection {
 } sim_connection;
 
 typedef struct sim_model {
-  double forward_cap;                 /* at most, of a step that receives and sends */
+  double forward_cap;                 /* the limit of a step that receives and sends */
   double copy_cap, reduce_cap;        /* of one thread block: bytes on the wire per ps */
   double local_cap, local_reduce_cap; /* the same for steps without a message: bytes per ps */
   double wire;                        /* bytes on the wire per payload byte */
@@ -107,7 +111,7 @@ enum { SIM_INLINE_RESOURCES = 3 };
 typedef struct sim_flow {
   double left, rate, cap;  /* bytes, bytes per ps */
   int64_t since, end;      /* `left` holds at `since` */
-  const int32_t *resource; /* at `near`, where that suffices: one cache line */
+  const int32_t *resource; /* points to `inline_resource` where that has room, so that a flow is one cache line */
   int32_t resources, inline_resource[SIM_INLINE_RESOURCES];
 } sim_flow;
 
@@ -158,7 +162,7 @@ typedef struct sim {
   int32_t *route_resource;
 
   sim_resource *resource;
-  double *level; /* by resource: the most that a flow gets there; infinite: nobody is held up */
+  double *level; /* by resource: the largest rate that it lets a flow have; infinite: it limits no flow */
   int32_t *member;
   int32_t resources;
   sim_flow *flow; /* by thread block */
@@ -166,7 +170,7 @@ typedef struct sim {
   int32_t *dirty, *end_dirty;
   int32_t dirty_head, dirty_count, end_dirties;
   double tolerance;
-  uint64_t updates, max_exact_updates; /* of resources; beyond the most, `rough` sharing will do */
+  uint64_t updates, max_exact_updates; /* of resources; after max_exact_updates sharing is rough (SIM_ROUGH) */
 
   sim_queue queue; /* ids: thread blocks, then resources */
   int32_t *ready;  /* stack of thread blocks to look at */
@@ -196,7 +200,7 @@ static inline const sim_step *sim_current(const sim *s, const sim_tb *tb) { retu
 polyccl_result pccl_sim_alloc(sim *s, size_t count, size_t element, void **array);
 #define SIM_ALLOC(s, array, count) pccl_sim_alloc((s), (count), sizeof *(array), (void **)&(array))
 
-/* check.c: is the plan well formed, so that nothing below can leave its arrays? */
+/* check.c: INVALID unless the plan is well formed and fits the topology, so that no index is out of its array. */
 polyccl_result pccl_sim_check(const polyccl_plan *plan, const polyccl_topology *topology);
 /* build.c */
 polyccl_result pccl_sim_build(sim *s);

@@ -1,5 +1,6 @@
-/* The event queue: a 4-ary heap of (time, id), each id at most once, its time changeable. Equal times leave in the
- * order of their ids, so that a run does not depend on how the heap came about. Header-only: it is the inner loop. */
+/* The event queue: a 4-ary heap of (time, id), each id at most once. The time of an entry can be changed. Entries
+ * of equal times leave in the order of their ids, so that a simulation does not depend on the history of the heap. It
+ * is a header because it is the inner loop. */
 #ifndef PCCL_SIMULATOR_QUEUE_H
 #define PCCL_SIMULATOR_QUEUE_H
 

@@ -1,4 +1,4 @@
-/* A simulation as text: tables for people, tab-separated lines for programs. */
+/* Writes a simulation as tables for people and as tab-separated lines for programs. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Sums up a run that has ended. */
+/* Computes the totals of a simulation that has ended. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,18 +1,18 @@
 /* Sharing: max-min fair rates, kept up to date change by change.
  *
- * Every resource l has a level L(l), the most that one flow gets there (infinite where nobody is held up); a flow's
- * rate is the least of its own cap and the levels on its way. L(l) solves
- *     sum over the flows f of l of min(L(l), the rate that all else lets f have) = capacity of l.
- * The rates that solve this for all resources at once are exactly the max-min fair ones: each flow has a full resource
- * where nobody gets more. After a change only the resources whose flows' other limits moved across or below their level
- * are solved again, first in first out, until nothing changes. That ends with the fair rates: no level can be below the
- * fair share of the tightest resource, which therefore finds its level as soon as all others have been looked at once;
- * then the next tightest, and so on. */
+ * Every resource l has a level L(l), the largest rate that it lets one flow have (infinite where it limits no flow).
+ * The rate of a flow is the minimum of its own cap and the levels of its resources. L(l) solves sum over the flows f of
+ * l of min(L(l), the rate that all other limits let f have) = capacity of l. The rates that solve this for all
+ * resources at once are exactly the max-min fair ones: each flow has a full resource where nobody gets more. After a
+ * change only the resources whose flows' other limits moved across or below their level are solved again, first in
+ * first out, until nothing changes. That ends with the fair rates: no level can be below the fair share of the tightest
+ * resource, which therefore finds its level as soon as all others have been looked at once; then the next tightest, and
+ * so on. */
 #include <math.h>
 
 #include "simulator/machine.h"
 
-static const double same = 1e-12; /* relative: rounding, not a change */
+static const double same = 1e-12; /* a smaller relative difference is rounding, not a change */
 
 static inline double smaller(double a, double b) { return a < b ? a : b; }
 

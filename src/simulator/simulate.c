@@ -1,4 +1,4 @@
-/* polyccl_simulate(): check, lay out, run, sum up. */
+/* polyccl_simulate() checks the plan, lays it out, runs it and computes the totals. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@ static double chunk_bytes(const polyccl_plan *plan, uint64_t bytes) {
   return larger > 0 ? (double)bytes / larger : 0;
 }
 
-/* Bytes of a chunk that `device` takes at a time: what fits into a slot with its largest step, or the finer cut of its
- * executor. */
+/* The bytes of a chunk that `device` moves at a time: as many as let its largest step fit into a slot, or fewer where
+ * its executor cuts finer. */
 static double tile_bytes(const polyccl_device_model *device, int32_t protocol, double chunk, double largest) {
   double tile = fmin(chunk, (double)device->protocol[protocol].slot_bytes / largest);
   if (device->pipeline > 0) {
@@ -46,7 +46,8 @@ static polyccl_result default_batches(const sim *s, double chunk, int32_t *batch
 
 static polyccl_result default_depth(const sim *s, int32_t *chosen) {
   int32_t depth = INT32_MAX, needed = s->plan->fifo_depth;
-  /* A plan that neither a reader nor the compiler made, or one that is wrong: the run shows how far it comes. */
+  /* Only a plan that neither a reader nor the compiler made has depth 0. Where it is wrong, the simulation will tell.
+   */
   if (needed == 0 && pccl_plan_min_depth(s->plan, &needed) == POLYCCL_ERROR_MEMORY) {
     return POLYCCL_ERROR_MEMORY;
   }

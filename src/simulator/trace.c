@@ -1,4 +1,4 @@
-/* What is kept on request: the critical path, the records, the links' use. */
+/* Keeps what was asked for: the critical path, the records, the use of links. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -107,7 +107,7 @@ void pccl_sim_trace_use(sim *s, int32_t t, int64_t time, double rate, int flows)
 
 /* ---- results ---- */
 
-/* Each thread block's records are in order already: one counting pass puts the blocks in order. */
+/* The records of each thread block are in order already, so one counting pass puts the thread blocks in order. */
 static polyccl_result sort_records(sim *s, polyccl_simulation *result) {
   size_t *first = pccl_zeroed((size_t)s->tbs + 1, sizeof *first);
   polyccl_sim_record *sorted = pccl_array(s->record.len, sizeof *sorted);
@@ -230,7 +230,7 @@ static int by_time(const void *a, const void *b) {
   return x->at.line < y->at.line ? -1 : x->at.line > y->at.line;
 }
 
-/* Joins what names one line; by_location[1 + location], then the lines in front. */
+/* Joins the locations that name one line. Entry 1 + location of by_location becomes the list of lines, at its front. */
 static polyccl_result join_lines(const sim *s, polyccl_sim_line *by_location, size_t *lines) {
   pccl_map known = {0}; /* file and line -> the place in front */
   bool ok = true;
@@ -260,7 +260,7 @@ static polyccl_result join_lines(const sim *s, polyccl_sim_line *by_location, si
   return ok ? POLYCCL_SUCCESS : pccl_no_memory("the lines of the critical path");
 }
 
-/* Time by location; locations that name one line count together. */
+/* Sums the time by location; locations that name one line count as one. */
 static polyccl_result sum_lines(const sim *s, polyccl_simulation *result) {
   polyccl_sim_line *by_location = pccl_zeroed(s->plan->locations + 1, sizeof *by_location);
   if (by_location == NULL) {

@@ -1,4 +1,4 @@
-/* Putting a topology together, one checked piece at a time. */
+/* Builds a topology from checked pieces. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static bool make_room(void **data, size_t *cap, size_t len, size_t element) {
   return len < *cap || pccl_vec_grow(data, cap, len, 1, element);
 }
 
-/* Names go into messages, tables and pictures as they are. */
+/* Names are put into messages, tables and pictures unchanged, so they must be printable. */
 static polyccl_result check_text(const char *what, const char *text, size_t max) {
   size_t length = strlen(text);
   if (length == 0 || length > max) {
@@ -286,7 +286,7 @@ static polyccl_result check_names(const polyccl_topology *t) {
   return result;
 }
 
-/* Fills t->rank: every number from 0 to the highest, each on one device. */
+/* Fills t->rank. Every number from 0 to the highest must be on exactly one device. */
 static polyccl_result number_ranks(polyccl_topology *t) {
   int32_t ranks = 0;
   for (size_t i = 0; i < t->nodes; i++) {

@@ -1,11 +1,10 @@
-/* This machine, by hwloc: its packages as hosts, a device of the model "cpu" a core, joined through the memory of
- * their package. What hwloc does not know (rates) is the shipped model's, until `polyccl calibrate` measures it. */
+/* Finds out what this machine is, by hwloc. Each package becomes a host, each core a device of the model "cpu"; links
+ * to the host stand for the memory of the package. hwloc knows no rates: they are those of the shipped model, until
+ * `polyccl calibrate` measures them. */
 #include <hwloc.h>
 
 #include "base/error.h"
-#include "topology/topology.h"
-
-#define SHARED_MEMORY_LATENCY 0.05
+#include "topology/machines.h"
 
 static void join_cores(pccl_builder *b, hwloc_topology_t hw, int ranks, const polyccl_device_model *cpu) {
   int32_t machine = -1, model = -1;
@@ -21,7 +20,7 @@ static void join_cores(pccl_builder *b, hwloc_topology_t hw, int ranks, const po
   for (int i = 0; i < packages; i++) {
     host[i] = pccl_add_node(b, POLYCCL_NODE_HOST, machine, -1, -1, "package%d", i);
     for (int k = 0; k < i; k++) {
-      pccl_add_pair(b, host[k], host[i], "socket", cpu->local_bandwidth, SHARED_MEMORY_LATENCY);
+      pccl_add_pair(b, host[k], host[i], "socket", cpu->local_bandwidth, PCCL_MEMORY_LATENCY);
     }
   }
   for (int r = 0; r < ranks; r++) {
@@ -29,7 +28,7 @@ static void join_cores(pccl_builder *b, hwloc_topology_t hw, int ranks, const po
     hwloc_obj_t package = core != NULL ? hwloc_get_ancestor_obj_by_type(hw, HWLOC_OBJ_PACKAGE, core) : NULL;
     unsigned where = package != NULL ? package->logical_index % (unsigned)packages : 0;
     int32_t device = pccl_add_node(b, POLYCCL_NODE_DEVICE, machine, model, r, "cpu%d", r);
-    pccl_add_pair(b, device, host[where], "memory", cpu->local_bandwidth, SHARED_MEMORY_LATENCY);
+    pccl_add_pair(b, device, host[where], "memory", cpu->local_bandwidth, PCCL_MEMORY_LATENCY);
   }
 }
 

@@ -12,7 +12,7 @@
 static const char *const kind_fill[POLYCCL_NODE_KIND_COUNT] = {"#d7ecfa", "#eeeeee", "#fdebd0", "#e3f3e6"};
 enum { LEGEND_LINE = 18, MAX_LINKS = 20000 };
 
-/* Told apart also by the colour-blind; the usual types always look the same. */
+/* Colour-blind people can tell these colours apart. A usual type has the same colour in every picture. */
 static const char *colour_of_type(const polyccl_topology *t, int32_t type) {
   static const struct {
     const char *type, *colour;
@@ -27,7 +27,7 @@ static const char *colour_of_type(const polyccl_topology *t, int32_t type) {
   return others[(size_t)type % (sizeof others / sizeof others[0])];
 }
 
-/* NVLink beside PCIe should look thicker, a 900 GB/s port should not be a beam. */
+/* The width grows with the logarithm of the bandwidth, so that NVLink looks wider than PCIe but not too wide. */
 static double stroke_width(const polyccl_link *link) {
   double width = 0.6 + 0.55 * log2(1 + link->bandwidth / 8);
   return width > 6 ? 6 : width;
@@ -42,14 +42,14 @@ static void draw_link(pccl_svg *svg, const polyccl_topology *t, const pccl_layou
   pccl_svg_style style = {.stroke = colour_of_type(t, link->type), .width = stroke_width(link), .opacity = 0.85};
   double head = pair ? 0 : 7;
   pccl_svg_group(svg, name);
-  if (a->y == b->y) { /* an arc: below devices, above hosts and switches */
+  if (a->y == b->y) { /* an arc, below devices but above hosts and switches */
     double way = t->node[link->from].kind == POLYCCL_NODE_DEVICE ? 1 : -1;
     double edge = a->y + way * PCCL_DRAW_NODE_HEIGHT / 2;
     double depth = pccl_arc_depth(fabs(a->x - b->x)) * (way > 0 ? 1 : 0.3), inwards = (b->x - a->x) * 0.2;
     pccl_svg_curve(svg, a->x + (b->x > a->x ? 8 : -8), edge, a->x + inwards, edge + way * depth * 1.3, b->x - inwards,
                    edge + way * depth * 1.3, b->x - (b->x > a->x ? 8 : -8), edge, head, style);
   } else {
-    /* A wide bar is met where the other end is, a narrow box in its middle. */
+    /* The line meets a wide bar above or below its other end, and a narrow box in the middle. */
     double way = b->y > a->y ? 1 : -1, ya = a->y + way * PCCL_DRAW_NODE_HEIGHT / 2,
            yb = b->y - way * PCCL_DRAW_NODE_HEIGHT / 2;
     double xa = fmax(a->x - a->width / 2 + 8, fmin(a->x + a->width / 2 - 8, b->x));
@@ -65,12 +65,12 @@ static void draw_link(pccl_svg *svg, const polyccl_topology *t, const pccl_layou
   pccl_svg_group_end(svg);
 }
 
-/* `text`, its end cut off where it does not fit. */
+/* Draws `text`, without the end that does not fit into `width`. */
 static void draw_label(pccl_svg *svg, double x, double y, double width, pccl_svg_font font, const char *text) {
   char cut[PCCL_MAX_NAME + 4];
   snprintf(cut, sizeof cut, "%.*s", PCCL_MAX_NAME, text);
   for (size_t length = strlen(cut); length > 2 && pccl_svg_text_width(cut, font.size) > width; length--) {
-    while (length > 2 && ((unsigned char)cut[length - 1] & 0xc0) == 0x80) { /* not within a character */
+    while (length > 2 && ((unsigned char)cut[length - 1] & 0xc0) == 0x80) { /* do not cut inside a UTF-8 character */
       length--;
     }
     strcpy(cut + length - 1, "…");
@@ -78,7 +78,7 @@ static void draw_label(pccl_svg *svg, double x, double y, double width, pccl_svg
   pccl_svg_text(svg, x, y, font, cut);
 }
 
-/* A node's name without the machine's in front. */
+/* The name of a node without the name of its machine. */
 static const char *short_name(const polyccl_topology *t, const polyccl_node *node) {
   const char *machine = node->machine >= 0 ? t->machine[node->machine] : "";
   size_t length = strlen(machine);
@@ -118,7 +118,7 @@ static void format_range(char *text, size_t size, double low, double high, const
   }
 }
 
-/* "NVLink: 300 GB/s, 0.2 us" a type, with the range where its links differ. */
+/* One line for each type, "NVLink: 300 GB/s, 0.2 us"; a range where its links differ. */
 static void draw_legend(pccl_svg *svg, const polyccl_topology *t, double y) {
   for (size_t type = 0; type < t->link_types; type++) {
     double low = PCCL_MAX_BANDWIDTH, high = 0, soon = PCCL_MAX_LATENCY, late = 0;
@@ -154,7 +154,7 @@ static void draw_boxes(pccl_svg *svg, const polyccl_topology *t, const pccl_layo
   }
 }
 
-/* Links between what is drawn; false: some were left out, there are too many. */
+/* Draws the links between nodes that are drawn. False: there are too many, and some were left out. */
 static bool draw_links(pccl_svg *svg, const polyccl_topology *t, const pccl_layout *layout) {
   int drawn = 0;
   for (size_t i = 0; i < t->links; i++) {

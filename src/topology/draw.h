@@ -1,8 +1,8 @@
-/* Where each node of a topology stands in its picture. layout.c decides it, draw.c draws it.
+/* The picture of a topology. layout.c computes where each node stands, draw.c draws it.
  *
- * Switches between machines stand above, in rows by their distance from the machines; a machine is a box with, from
- * the top, its NICs and hosts, its PCIe switches by distance from the hosts, its devices, and the switches of its
- * fabric. Of a big topology the first few machines are drawn, and the rest are counted. */
+ * Switches between machines stand above, in rows by their distance from the machines; a machine is a box. In
+ * it stand, from the top, its NICs and hosts, its PCIe switches by distance from the hosts, its devices, and the
+ * switches of its fabric. Only the first few machines of a big topology are drawn; the rest are counted. */
 #ifndef PCCL_TOPOLOGY_DRAW_H
 #define PCCL_TOPOLOGY_DRAW_H
 
@@ -39,7 +39,7 @@ typedef struct pccl_layout {
 polyccl_result pccl_layout_create(const polyccl_topology *topology, pccl_layout *layout);
 void pccl_layout_destroy(pccl_layout *layout);
 
-/* How far the arc between two devices of a row hangs down. */
+/* The height of the arc between two devices of a row that are `distance` apart. */
 double pccl_arc_depth(double distance);
 
 #endif

@@ -1,20 +1,21 @@
-/* Which devices of a machine are GPUs and NICs, which shipped model they are, what their links carry. */
+/* Tells which devices of a machine are GPUs and NICs, which model they are, and what their links carry. */
 #include <string.h>
 
 #include "base/error.h"
 #include "topology/hwloc_xml.h"
+#include "topology/machines.h"
 
-enum { MAX_DEVICES = 4096, NVIDIA = 0x10de, AMD = 0x1002, MELLANOX = 0x15b3 };
+enum { MAX_DEVICES = 4096, NVIDIA = 0x10de, AMD = 0x1002 };
 
 /* ---- what a PCI device is ---- */
 
-/* Display controllers and processing accelerators of the makers of GPUs; the console's graphics are none. */
+/* Display controllers and processing accelerators of the makers of GPUs. */
 static bool is_gpu(const pccl_hwloc_obj *obj) {
   int class = obj->class_id >> 8;
   return (obj->vendor == NVIDIA || obj->vendor == AMD) && (class == 0x03 || class == 0x12);
 }
 
-/* InfiniBand or RDMA. */
+/* True for InfiniBand, and for Ethernet with RDMA. */
 static bool is_rdma_nic(const pccl_hwloc *m, const pccl_hwloc_obj *obj) {
   if (obj->class_id == 0x0207) {
     return true;
@@ -57,22 +58,9 @@ polyccl_result pccl_hwloc_tell_products(pccl_hwloc *m) {
 }
 
 double pccl_hwloc_nic_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj) {
-  static const struct {
-    int vendor, device;
-    double rate;
-  } known[] = {{MELLANOX, 0x1013, 12.5} /* ConnectX-4 */,
-               {MELLANOX, 0x1017, 12.5} /* 5 */,
-               {MELLANOX, 0x1019, 12.5} /* 5 Ex */,
-               {MELLANOX, 0x101b, 25} /* 6 */,
-               {MELLANOX, 0x101d, 25} /* 6 Dx */,
-               {MELLANOX, 0x1021, 50} /* 7 */,
-               {MELLANOX, 0x1023, 100} /* 8 */,
-               {MELLANOX, 0xa2d6, 25} /* BlueField-2 */,
-               {MELLANOX, 0xa2dc, 50} /* BlueField-3 */};
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (known[i].vendor == obj->vendor && known[i].device == obj->device_id) {
-      return known[i].rate;
-    }
+  const pccl_pci_device *known = pccl_pci_device_find(obj->vendor, obj->device_id);
+  if (known != NULL && known->nic > 0) {
+    return known->nic / 8;
   }
   m->unknown_nic = true;
   return PCCL_HWLOC_NETWORK;
@@ -101,7 +89,7 @@ static void swap_devices(pccl_hwloc *m, size_t i, size_t k) {
   m->devices.data[k] = moved;
 }
 
-/* By what they are, then by bus id; a few, mostly in order. */
+/* GPUs come before NICs, each in the order of bus ids. There are few devices, and most are in order. */
 static void sort_devices(pccl_hwloc *m) {
   const pccl_hwloc_obj *objs = m->objs.data;
   for (size_t i = 1; i < m->devices.len; i++) {
@@ -119,7 +107,7 @@ static void sort_devices(pccl_hwloc *m) {
   }
 }
 
-/* Where a machine has neither InfiniBand nor RDMA, Ethernet is what there is. */
+/* A machine with neither InfiniBand nor RDMA has Ethernet as its NICs. */
 polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m) {
   bool rdma = false;
   for (size_t i = 0; i < m->objs.len; i++) {

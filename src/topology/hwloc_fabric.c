@@ -1,17 +1,16 @@
-/* NVLink and xGMI in what hwloc found: matrices of bandwidth between devices, in MB/s, one direction. */
+/* NVLink and xGMI links, from hwloc's matrices: the bandwidth between two devices in MB/s, in one direction. */
 #include <string.h>
 
 #include "base/error.h"
 #include "topology/hwloc_xml.h"
-
-#define FABRIC_LATENCY 0.4 /* us: of a direct link; to a switch half of it */
+#include "topology/machines.h"
 
 static double rate_at(const pccl_hwloc_matrix *matrix, size_t i, size_t k) {
   double rate = (double)matrix->values.data[i * matrix->objs.len + k] / 1e3;
   return rate > PCCL_MAX_BANDWIDTH ? PCCL_MAX_BANDWIDTH : rate;
 }
 
-/* The GPU of the matrix's object; one that a driver shows twice counts once. */
+/* The GPU of an object of the matrix. NULL: it is no GPU, or another object stands for the same GPU already. */
 static pccl_hwloc_device *gpu_at(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, size_t i) {
   pccl_hwloc_device *d = pccl_hwloc_device_of(m, matrix->objs.data[i]);
   if (d == NULL || !d->gpu) {
@@ -30,7 +29,7 @@ static void add_link(pccl_hwloc *m, int32_t from, int32_t to, const char *type, 
 
 /* ---- NVLink ---- */
 
-/* Links of one GPU: to others at once, those to switches are summed up. */
+/* Adds the links of one GPU to others, and sums up those to switches. */
 static void add_nvlinks(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, size_t i, pccl_hwloc_device *d) {
   for (size_t k = 0; k < matrix->objs.len; k++) {
     double rate = rate_at(matrix, i, k);
@@ -40,7 +39,7 @@ static void add_nvlinks(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, size_t i
     }
     const pccl_hwloc_device *other = gpu_at(m, matrix, k);
     if (other != NULL) {
-      add_link(m, d->node, other->node, "NVLink", rate, FABRIC_LATENCY);
+      add_link(m, d->node, other->node, "NVLink", rate, PCCL_DIRECT_LATENCY);
     } else if (m->objs.data[obj].nvswitch) {
       d->switch_nvlink += rate;
     } else if (m->objs.data[obj].type == PCCL_HWLOC_PACKAGE) { /* a processor with NVLinks */
@@ -50,7 +49,7 @@ static void add_nvlinks(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, size_t i
   }
 }
 
-/* All NVSwitches are one. */
+/* All NVSwitches of a machine are one switch. */
 static void add_nvswitch(pccl_hwloc *m, const pccl_hwloc_device *d) {
   double rate = d->switch_nvlink < PCCL_MAX_BANDWIDTH ? d->switch_nvlink : PCCL_MAX_BANDWIDTH;
   if (rate < PCCL_MIN_BANDWIDTH) {
@@ -59,8 +58,8 @@ static void add_nvswitch(pccl_hwloc *m, const pccl_hwloc_device *d) {
   if (m->nvswitch < 0) {
     m->nvswitch = pccl_add_node(m->b, POLYCCL_NODE_SWITCH, m->index, -1, -1, "m0.nvswitch");
   }
-  add_link(m, d->node, m->nvswitch, "NVLink", rate, FABRIC_LATENCY / 2);
-  add_link(m, m->nvswitch, d->node, "NVLink", rate, FABRIC_LATENCY / 2);
+  add_link(m, d->node, m->nvswitch, "NVLink", rate, PCCL_SWITCH_LATENCY);
+  add_link(m, m->nvswitch, d->node, "NVLink", rate, PCCL_SWITCH_LATENCY);
 }
 
 static void add_nvlink_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix) {
@@ -77,14 +76,14 @@ static void add_nvlink_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix) {
 
 /* ---- xGMI ---- */
 
-/* hwloc writes 100 GB/s for a link of any generation; of these it is known. */
+/* hwloc writes 100 GB/s for a link of any generation; these models have the rates of their data sheets. */
 static double xgmi_rate(const pccl_hwloc *m, const pccl_hwloc_device *d, double rate) {
   const pccl_hwloc_product *product = m->objs.data[d->obj].product;
   const char *model = product != NULL ? product->model : "";
   return strcmp(model, "MI300X") == 0 ? 64 : strcmp(model, "MI350X") == 0 ? 76.8 : rate;
 }
 
-/* `hops`, where there is such a matrix: only neighbours have a link of their own. */
+/* Where the file has the matrix `hops`, only neighbours have a link. */
 static void add_xgmi_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, const pccl_hwloc_matrix *hops) {
   bool told = hops->objs.len == matrix->objs.len;
   for (size_t i = 0; i < matrix->objs.len && m->b->result == POLYCCL_SUCCESS; i++) {
@@ -94,7 +93,7 @@ static void add_xgmi_matrix(pccl_hwloc *m, const pccl_hwloc_matrix *matrix, cons
       double rate = rate_at(matrix, i, k);
       bool neighbour = !told || hops->values.data[i * matrix->objs.len + k] == 1;
       if (other != NULL && rate > 0 && neighbour) {
-        add_link(m, d->node, other->node, "xGMI", xgmi_rate(m, d, rate), FABRIC_LATENCY);
+        add_link(m, d->node, other->node, "xGMI", xgmi_rate(m, d, rate), PCCL_DIRECT_LATENCY);
       }
     }
   }

@@ -1,11 +1,8 @@
-/* A machine from what hwloc found: packages are hosts, PCI bridges that branch are PCIe switches, GPUs are ranks in the
- * order of their bus ids, NICs hang where they are. docs/topology.md says what is assumed where the file says nothing.
- */
+/* Makes a machine of hwloc's objects: packages become hosts, PCI bridges that branch become PCIe switches, and GPUs are
+ * ranks in the order of their bus ids. docs/topology.md says what is assumed where the file says nothing. */
 #include "base/error.h"
 #include "topology/hwloc_xml.h"
 #include "topology/machines.h"
-
-#define CORE_LATENCY 0.05 /* us */
 
 /* ---- hosts ---- */
 
@@ -26,7 +23,7 @@ static void add_hosts(pccl_hwloc *m) {
   }
 }
 
-/* Without GPUs the ranks are the cores, or what there is of them. */
+/* Without GPUs each core is a rank; without cores each processing unit is. */
 static void add_cores(pccl_hwloc *m) {
   int32_t model = pccl_hwloc_model(m, "cpu");
   double rate = pccl_known_model_find("cpu")->local_bandwidth;
@@ -35,7 +32,7 @@ static void add_cores(pccl_hwloc *m) {
     if (m->objs.data[i].type == type) {
       int number = m->objs.data[i].number;
       int32_t node = pccl_add_node(m->b, POLYCCL_NODE_DEVICE, m->index, model, number, "m0.core%d", number);
-      pccl_add_pair(m->b, node, pccl_hwloc_host_of(m, (int32_t)i), "memory", rate, CORE_LATENCY);
+      pccl_add_pair(m->b, node, pccl_hwloc_host_of(m, (int32_t)i), "memory", rate, PCCL_MEMORY_LATENCY);
     }
   }
 }
@@ -58,18 +55,18 @@ static void attach_device(pccl_hwloc *m, const pccl_hwloc_device *d, int32_t up,
   const pccl_hwloc_obj *obj = &m->objs.data[d->obj];
   double latency = d->gpu ? PCCL_PCIE_DEVICE_LATENCY : PCCL_PCIE_LATENCY, own = pccl_hwloc_link_rate(m, obj);
   rate = own < rate ? own : rate;
-  if (!d->gpu) { /* no wider than its network, for copies of the machine are joined as wide as this */
+  if (!d->gpu) { /* not wider than its network, since this is the width that joins copies of the machine */
     double network = pccl_hwloc_nic_rate(m, obj);
     rate = network < rate ? network : rate;
   }
-  bool same = d->nvlink_host == up; /* one link per pair: the faster */
+  bool same = d->nvlink_host == up; /* two nodes can have one link only; NVLink is the faster */
   pccl_add_pair(m->b, d->node, up, same ? "NVLink" : "PCIe", same ? d->host_nvlink : rate, latency);
   if (d->nvlink_host >= 0 && !same) {
     pccl_add_pair(m->b, d->node, d->nvlink_host, "NVLink", d->host_nvlink, latency);
   }
 }
 
-/* A bridge that branches is a switch; others are wires on the way. `rate`: the lowest on the way from `up`. */
+/* A bridge that branches is a switch; any other is a part of a link. `rate` is the lowest on the route from `up`. */
 static void attach_io(pccl_hwloc *m, int32_t index, int32_t up, double rate) {
   const pccl_hwloc_obj *obj = &m->objs.data[index];
   if (obj->device >= 0) {
@@ -95,7 +92,7 @@ static void attach_io(pccl_hwloc *m, int32_t index, int32_t up, double rate) {
   }
 }
 
-/* What hangs on the parts of the CPU. */
+/* Attaches the devices that hang directly on the CPU. */
 static void attach_all(pccl_hwloc *m) {
   for (size_t i = 0; i < m->objs.len; i++) {
     const pccl_hwloc_obj *obj = &m->objs.data[i];

@@ -1,5 +1,5 @@
-/* Reading hwloc's XML: <object>s within one another, <info>s in them, and <distances2>, matrices of links. Versions 1,
- * 2 and 3 differ little in what is taken from them. */
+/* Reading hwloc's XML: <object>s within one another, <info>s in them, and <distances2>, matrices of links. What
+ * is taken from them differs little between versions 1, 2 and 3. */
 #include "topology/hwloc_xml.h"
 
 #include <expat.h>
@@ -17,11 +17,11 @@ typedef struct reader {
   const char *file;
   XML_Parser parser;
   pccl_hwloc m;
-  int32_t open; /* the object being read, -1: none */
+  int32_t open; /* the object being read; -1: none */
   int depth, object_depth[MAX_DEPTH];
   pccl_map by_gp;            /* gp_index -> object */
-  pccl_hwloc_matrix *matrix; /* being read, NULL: none that counts */
-  long nbobjs;               /* that it declares */
+  pccl_hwloc_matrix *matrix; /* being read; NULL: none, or one that is skipped */
+  long nbobjs;               /* how many objects the matrix declares */
   enum { TEXT_NONE, TEXT_INDEXES, TEXT_VALUES } in_text;
   pccl_text text;
   polyccl_result result;
@@ -53,7 +53,7 @@ static const char *find_attribute(const char **attributes, const char *name) {
   return "";
 }
 
-/* Digits with a point, in any locale; what is none of that is 0. */
+/* Reads digits with a point, whatever the locale; 0 where the text is no such number or is out of range. */
 static double parse_decimal(const char *text) {
   double value = 0, unit = 1;
   for (; *text >= '0' && *text <= '9'; text++) {
@@ -100,14 +100,14 @@ static void read_pci(reader *r, const char **attributes, pccl_hwloc_obj *obj) {
   obj->link = parse_decimal(find_attribute(attributes, "pci_link_speed"));
 }
 
-/* Types of the system's devices are numbers; from version 3 on bits. */
+/* The type of a system's device is a number; from version 3 of hwloc on it is a set of bits. */
 static bool is_rdma(const char *type) {
   enum { OPENFABRICS = 3, OPENFABRICS_BIT = 32 };
   int number = atoi(type);
   return number == OPENFABRICS || (number & OPENFABRICS_BIT) != 0;
 }
 
-/* hwloc's number of an object; keys of a map end before the last. */
+/* hwloc's number of an object. UINT64_MAX is no key of a map. */
 static uint64_t gp_key(const char *text) {
   uint64_t number = strtoull(text, NULL, 10);
   return number < UINT64_MAX ? number : 0;
@@ -156,7 +156,7 @@ static void start_object(reader *r, const char **attributes) {
   link_object(r, index);
 }
 
-/* Names of products, by the driver or by the list of PCI ids; the driver's counts. */
+/* The name of a product comes from the driver or from the list of PCI ids; that of the driver wins. */
 static void start_info(reader *r, const char **attributes) {
   bool driver = strcmp(find_attribute(attributes, "name"), "GPUModel") == 0;
   if (r->open < 0 || (!driver && strcmp(find_attribute(attributes, "name"), "PCIDevice") != 0)) {
@@ -276,7 +276,7 @@ static void XMLCALL collect_characters(void *user, const XML_Char *text, int len
   }
 }
 
-/* hwloc names its own document type; with nothing inside, it means nothing. */
+/* hwloc's files name a document type of their own, which is harmless while it defines nothing. */
 static void XMLCALL start_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                   int has_subset) {
   (void)name;

@@ -9,9 +9,9 @@
 
 enum { PCCL_HWLOC_HOSTS = 256 };
 
-#define PCCL_HWLOC_SOCKET 40    /* GB/s between packages, as in NCCL's dumps */
-#define PCCL_HWLOC_PCIE 15.75   /* GB/s of PCIe 3.0 x16: links whose rate the file does not have */
-#define PCCL_HWLOC_NETWORK 12.5 /* GB/s of a NIC that is not known */
+#define PCCL_HWLOC_SOCKET 40    /* GB/s between packages: NCCL's figure for recent Intel processors */
+#define PCCL_HWLOC_PCIE 15.75   /* GB/s of a link without a rate: PCIe 3.0 x16 */
+#define PCCL_HWLOC_NETWORK 12.5 /* GB/s of an unknown NIC: 100 Gb/s */
 
 typedef enum pccl_hwloc_type {
   PCCL_HWLOC_OTHER,
@@ -36,7 +36,7 @@ typedef struct pccl_hwloc_obj {
   int32_t number;                  /* of a package, a core or a PU, from 0 */
   int32_t device;                  /* of a PCI device: index into devices */
   int class_id, vendor, device_id; /* PCI: devices and bridges */
-  int64_t bus;                     /* their bus ids' order */
+  int64_t bus;                     /* the bus id as a number */
   double link;                     /* GB/s of the link up, 0: unknown */
   bool host_bridge, nvswitch, rdma;
   const pccl_hwloc_product *product; /* the product that the object names, or NULL */
@@ -54,7 +54,7 @@ typedef struct pccl_hwloc_device {
   bool gpu;            /* else a NIC */
   int32_t nvlink_host; /* the host that it has NVLinks to, or -1 */
   double host_nvlink, switch_nvlink;
-  int32_t in_matrix; /* the object that speaks for it in a matrix of links, or -1 */
+  int32_t in_matrix; /* the object that stands for it in a matrix of links, or -1 */
 } pccl_hwloc_device;
 
 typedef struct pccl_hwloc {
@@ -62,7 +62,7 @@ typedef struct pccl_hwloc {
   PCCL_VEC(pccl_hwloc_obj) objs; /* parents before children */
   int32_t packages, cores, pus;
   pccl_hwloc_matrix matrix[PCCL_HWLOC_LINKS];
-  int32_t index;                       /* the machine's in the builder */
+  int32_t index;                       /* of the machine in the builder */
   PCCL_VEC(pccl_hwloc_device) devices; /* GPUs, then NICs, by bus id */
   int32_t host[PCCL_HWLOC_HOSTS];
   int32_t nvswitch; /* -1: none */
@@ -71,8 +71,8 @@ typedef struct pccl_hwloc {
   bool fabric;                                 /* there are NVLinks or xGMI links */
 } pccl_hwloc;
 
-/* Takes GPUs, NICs, the PCIe between them and their links; the CPU's cores where there are no GPUs. `source` gets what
- * was taken and what was assumed. */
+/* Builds the machine: GPUs, NICs, the PCIe between them and their links; cores where there are no GPUs. Appends to
+ * `source` what was taken and what was assumed. */
 polyccl_result pccl_hwloc_machine(pccl_hwloc *m, pccl_text *source);
 
 /* The product whose name is in `text`; NULL: none. */
@@ -81,14 +81,14 @@ const pccl_hwloc_product *pccl_hwloc_find_product(const char *text);
 /* Adds an assumption for each product that has the figures of another. */
 polyccl_result pccl_hwloc_tell_products(pccl_hwloc *m);
 
-/* Fills m->devices; adds them as nodes. */
+/* Fill m->devices; add these devices as nodes. */
 polyccl_result pccl_hwloc_find_devices(pccl_hwloc *m);
 void pccl_hwloc_add_devices(pccl_hwloc *m);
 
-/* That which a PCI device, or what the system made of it, is; NULL: none. */
+/* The device of a PCI object, or of a system's device below it; NULL: none. */
 pccl_hwloc_device *pccl_hwloc_device_of(pccl_hwloc *m, int32_t obj);
 
-/* GB/s of a PCIe link, of a NIC's port. */
+/* GB/s of a PCIe link; of the port of a NIC. */
 double pccl_hwloc_link_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj);
 double pccl_hwloc_nic_rate(pccl_hwloc *m, const pccl_hwloc_obj *obj);
 
@@ -97,7 +97,7 @@ int32_t pccl_hwloc_model(pccl_hwloc *m, const char *name);
 
 int32_t pccl_hwloc_host_of(const pccl_hwloc *m, int32_t obj);
 
-/* NVLinks and xGMI links, those to hosts noted at the GPUs. */
+/* Adds NVLinks and xGMI links; keeps those to hosts in the devices, for the PCIe links. */
 polyccl_result pccl_hwloc_add_fabric(pccl_hwloc *m);
 
 #endif

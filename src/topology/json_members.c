@@ -73,7 +73,6 @@ const char *pccl_json_string_or(const json_t *object, const char *key, const cha
   return value != NULL ? json_string_value(value) : default_value;
 }
 
-/* A whole number of 32 bits; `preset` if absent. */
 polyccl_result pccl_json_whole_or(const pccl_json_reader *r, const char *place, const json_t *object, const char *key,
                                   int32_t default_value, int32_t *number) {
   const json_t *value = json_object_get(object, key);

@@ -87,7 +87,7 @@ static polyccl_result read_rates(const pccl_json_reader *r, const char *place, c
   return POLYCCL_SUCCESS;
 }
 
-/* What the file does not say is the shipped model's of that name, else the generic one's. */
+/* A figure that the file does not give is that of the shipped model of the same name, else that of "generic". */
 polyccl_result pccl_json_read_model(pccl_json_reader *r, const char *place, const json_t *object) {
   static const pccl_json_member members[] = {{"name", JSON_STRING, true},
                                              {"vendor", JSON_STRING, false},

@@ -1,4 +1,4 @@
-/* A topology as JSON, an item a line; json_read.c reads it back equal. */
+/* Writes a topology as JSON, one item on a line. json_read.c reads back an equal topology. */
 #include <stdlib.h>
 
 #include "base/escape.h"

@@ -1,4 +1,4 @@
-/* See draw.h. */
+/* Computes where each node stands in the picture; draw.h describes the picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ typedef struct planner {
   pccl_layout *layout;
 } planner;
 
-/* Rows of the switches of a region: distance from the seeds, which have level 0. What no seed reaches stays UNKNOWN. */
+/* Sets the row of each switch of a region to its distance from the seeds, which have row 0. A switch that no seed
+ * reaches stays UNKNOWN. */
 static void level_switches(planner *p, const pccl_region *own) {
   const struct pccl_routes *r = p->t->routes;
   for (int32_t round = 0, changed = 1; changed > 0 && round < 8; round++) {
@@ -37,7 +38,7 @@ static void level_switches(planner *p, const pccl_region *own) {
   }
 }
 
-/* Levels in a machine; gives the level of its devices. */
+/* Sets the rows of a machine; returns the row of its devices. */
 static int32_t level_machine(planner *p, int32_t machine) {
   const polyccl_topology *t = p->t;
   const pccl_region *own = &t->routes->region[machine];
@@ -64,14 +65,14 @@ static int32_t level_machine(planner *p, int32_t machine) {
   return devices;
 }
 
-static _Thread_local const double *order_by; /* qsort has no argument for it */
+static _Thread_local const double *order_by; /* for by_wish(), since qsort() has no argument for it */
 
 static int by_wish(const void *a, const void *b) {
   int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
   return order_by[x] != order_by[y] ? (order_by[x] > order_by[y]) - (order_by[x] < order_by[y]) : (x > y) - (x < y);
 }
 
-/* The middle of the neighbours that have their place already; what has none comes last, in the order of the nodes. */
+/* The middle of the neighbours that have their place already. Nodes without such neighbours come last, in order. */
 static double wished_x(const planner *p, int32_t node) {
   const struct pccl_routes *r = p->t->routes;
   double sum = 0;
@@ -92,7 +93,8 @@ static void place_row(planner *p, const pccl_region *own, int32_t level, double 
   for (int32_t i = 0; i < own->nodes && count < max_nodes; i++) {
     int32_t node = own->node[i];
     p->wish[node] = wished_x(p, node);
-    if (p->level[node] == level && (!outside || all || p->wish[node] < INFINITY)) { /* not those of hidden machines */
+    if (p->level[node] == level &&
+        (!outside || all || p->wish[node] < INFINITY)) { /* leaves out those of hidden machines */
       p->sorted[count++] = node;
     }
   }
@@ -114,7 +116,7 @@ static int row_count(const planner *p, const pccl_region *own, int32_t level) {
   return count;
 }
 
-/* Room that arcs between devices need below their row. */
+/* The height that the arcs between devices need below their row. */
 static double arc_room(const planner *p, const pccl_region *own) {
   const polyccl_topology *t = p->t;
   const struct pccl_routes *r = t->routes;
@@ -143,7 +145,7 @@ static void place_machine(planner *p, int32_t machine, int index, double left, d
   widest = widest > PCCL_DRAW_DEVICES ? PCCL_DRAW_DEVICES : widest;
   double width = widest * PCCL_DRAW_PITCH, inside = left + BOX_PADDING,
          y = top + BOX_TITLE + PCCL_DRAW_NODE_HEIGHT / 2.0;
-  /* Devices first: the others stand where their neighbours are. */
+  /* Devices are placed first, since the others stand near their neighbours. */
   place_row(p, own, devices, inside, width, y + devices * PCCL_DRAW_ROW, PCCL_DRAW_DEVICES);
   for (int32_t level = devices - 1; level >= 0; level--) {
     place_row(p, own, level, inside, width, y + level * PCCL_DRAW_ROW, PCCL_DRAW_DEVICES);
@@ -160,7 +162,7 @@ static void place_machine(planner *p, int32_t machine, int index, double left, d
                                      below - top + PCCL_DRAW_NODE_HEIGHT / 2.0 + BOX_PADDING, own->nodes - drawn};
 }
 
-/* Rows above the machines; gives their number. */
+/* Sets the rows above the machines; returns their number. */
 static int32_t level_outside(planner *p) {
   const polyccl_topology *t = p->t;
   const pccl_region *outside = &t->routes->region[t->machines];

@@ -1,4 +1,5 @@
-/* The machines that ship. Figures are the makers' data sheets, per direction; docs/topology.md quotes them. */
+/* The machines that ship. The figures are those of the makers' data sheets, per direction; docs/topology.md names them.
+ */
 #include "topology/machines.h"
 
 #define PCIE3 15.75

@@ -8,13 +8,13 @@
 
 enum { KIB = 1024 };
 
-/* Slots and depths: NCCL's and MSCCL's buffers, of which the protocol's flags take their part. */
+/* Slots and depths are those of the buffers of NCCL and MSCCL, without the part that the flags of the protocol take. */
 #define SIMPLE_SLOTS .slot_bytes = 512 * KIB, .fifo_depth = 2
 #define LL_SLOTS .slot_bytes = 32 * KIB, .fifo_depth = 8
 #define LL128_SLOTS .slot_bytes = 576000, .fifo_depth = 8
 
-/* The costs that differ little between devices: of NCCL's latency of a hop (LL, LL128, Simple: 0.6, 1.9, 3.4 us on
- * NVLink; 2.7, 4.0, 14 on a network) what the links do not account for. */
+/* These costs differ little between devices. They are the part of NCCL's latency of a hop (LL, LL128, Simple: 0.6, 1.9,
+ * 3.4 us on NVLink; 2.7, 4.0, 14 us on a network) that is not the latency of links. */
 #define SIMPLE(gbps)                                                                                     \
   {                                                                                                      \
     .copy_bandwidth = (gbps), .efficiency = 1, .step_cost = 0.5, .latency = 2.5, .network_latency = 8.5, \

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-static const double DEFAULT_NET = 10000; /* Mb/s: what NCCL takes for a NIC that does not say */
+static const double DEFAULT_NET = 10000; /* Mb/s; NCCL takes it for a NIC without a speed */
 
 bool pccl_nccl_built(pccl_nccl *n) {
   n->result = n->result == POLYCCL_SUCCESS ? n->builder.result : n->result;
@@ -23,7 +23,7 @@ int32_t pccl_nccl_cpu_of(const pccl_nccl *n, int32_t element) {
 
 /* ---- hosts and machines ---- */
 
-/* Host hashes compare as numbers where they are numbers. */
+/* Two host hashes that are numbers are compared as numbers. */
 static void normal_hash(const char *text, char *hash, size_t size) {
   char *end = NULL;
   unsigned long long value = strtoull(text, &end, 16);
@@ -55,7 +55,7 @@ static int32_t host_of(pccl_nccl *n, int32_t cpu) {
   return (int32_t)n->hosts.len - 1;
 }
 
-/* The host of each element, and what there is on each host. */
+/* Finds the host of each element, and what is known of each host. */
 static void find_hosts(pccl_nccl *n) {
   enum { MAX_CPUS = 65536 };
   size_t cpus = 0;
@@ -170,7 +170,8 @@ static bool same_value(const pccl_nccl *n, int32_t a, int32_t b, const char *nam
   return one != NULL && other != NULL && strcmp(one, other) == 0;
 }
 
-/* A NIC that the file shows under each of a host's cpus is one. `*same` -1: it is new and `index` will be its place. */
+/* A NIC that the file lists under several cpus of a host is one NIC. `*same` is its index; -1: it is new, and `index`
+ * becomes its index. */
 static bool find_nic(pccl_nccl *n, int32_t net, size_t index, int32_t *same) {
   const char *name = pccl_nccl_value(n, net, "name"), *dev = pccl_nccl_value(n, net, "dev");
   *same = -1;
@@ -218,7 +219,7 @@ static void build_net(pccl_nccl *n, int32_t net) {
   const char *name = pccl_nccl_value(n, net, "name");
   double off;
   if (pccl_nccl_number(n, net, "net", 0, 0, &off)) {
-    return; /* not for messages: NCCL lists it for other uses */
+    return; /* NCCL lists it for other uses than messages */
   }
   if (pccl_nccl_at(n, net)->host < 0) {
     pccl_nccl_refuse(n, net, "a net element must be inside a cpu element");
@@ -289,7 +290,7 @@ static int by_rank(const void *a, const void *b) {
   return order != 0 ? (order > 0) - (order < 0) : (x->node > y->node) - (x->node < y->node);
 }
 
-/* Where any GPU has a rank, one without takes no part. */
+/* Where any GPU has a rank, a GPU without one takes no part. */
 static void number_ranks(pccl_nccl *n) {
   bool any = false;
   for (size_t i = 0; i < n->gpus.len; i++) {
@@ -338,12 +339,8 @@ static void free_elements(pccl_nccl *n) {
   pccl_map_free(&n->nic_names);
 }
 
-polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology) {
-  return pccl_topology_read_xml_hinted(name, text, length, NULL, topology);
-}
-
-polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
-                                             const polyccl_topology_hints *hints, polyccl_topology **topology) {
+polyccl_result pccl_topology_read_nccl(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_nccl n = {.file = name, .hints = hints};
   polyccl_result hinted = pccl_nccl_check_hints(hints);
   if (hinted != POLYCCL_SUCCESS) {

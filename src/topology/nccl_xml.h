@@ -7,7 +7,7 @@
  * with the attributes' values in nccl_xml_values.c and the figures that the file does not give in nccl_xml_rates.c.
  *
  * A file is refused for its shape only. A value that cannot be used is replaced as NCCL replaces it, and so is one that
- * is missing: pccl_nccl_assume() keeps what was taken instead, and the topology says it. */
+ * is missing. pccl_nccl_assume() keeps what was taken instead, and the topology says so. */
 #ifndef PCCL_TOPOLOGY_NCCL_XML_H
 #define PCCL_TOPOLOGY_NCCL_XML_H
 
@@ -61,8 +61,8 @@ typedef struct pccl_nccl_host {
 typedef struct pccl_nccl_gpu {
   int32_t element; /* of kind gpu, or the pci element that stands for a GPU */
   int32_t host, pci, node;
-  int32_t port;         /* what its links hang on: the node itself, or the switch that the GPU's ranks share */
-  int32_t parts;        /* partitions of the GPU, which share its links */
+  int32_t port;  /* where its links are attached: the node itself, or the switch that the ranks of the GPU share */
+  int32_t parts; /* partitions of the GPU, which share its links */
   long part, rank, dev; /* part, rank: -1 none */
   uint64_t busid;
   bool has_busid, primary, implied; /* primary: the first of its partition, whose links count */
@@ -103,10 +103,10 @@ polyccl_result pccl_nccl_parse(pccl_nccl *n, const char *text, size_t length);
 
 /* ---- nccl_xml_values.c ---- */
 
-/* A fault at an element's line; the first sticks. */
+/* Fails with a message at the line of an element. Only the first failure is kept. */
 void pccl_nccl_refuse(pccl_nccl *n, int32_t element, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Keeps what was taken where the file does not say; the same text from several elements is one line. */
+/* Keeps a sentence that says what was taken instead of a value. The same text from several elements counts as one. */
 void pccl_nccl_assume(pccl_nccl *n, int32_t element, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Hands the assumptions to the topology. */
@@ -116,10 +116,10 @@ polyccl_result pccl_nccl_tell_assumptions(pccl_nccl *n);
 const char *pccl_nccl_value(const pccl_nccl *n, int32_t element, const char *name);
 bool pccl_nccl_starts(const pccl_nccl *n, int32_t element, const char *name, const char *prefix);
 
-/* A number, which text may follow ("16.0 GT/s PCIe"); false: there is none, or it is not within the bounds. */
+/* Reads a number, which text may follow ("16.0 GT/s PCIe"). False: there is none, or it is out of the bounds. */
 bool pccl_nccl_number(const pccl_nccl *n, int32_t element, const char *name, double min, double max, double *number);
 
-/* "0000:0a:00.0" as NCCL compares bus ids: the number that all its hexadecimal digits make. */
+/* Reads a bus id as NCCL compares them: "0000:0a:00.0" is the number of all its hexadecimal digits. */
 bool pccl_nccl_busid(const char *text, uint64_t *id);
 
 /* True for "fffffff:ff:ff.0" and the like, which stand for a switch that the host does not see. */
@@ -134,17 +134,17 @@ double pccl_nccl_pcie(pccl_nccl *n, int32_t pci);
 double pccl_nccl_nvlink_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu);
 double pccl_nccl_xgmi_rate(pccl_nccl *n, const pccl_nccl_gpu *gpu);
 
-/* GB/s that the host's other sockets get from this one. */
+/* GB/s from this socket to the other sockets of its host. */
 double pccl_nccl_socket_rate(pccl_nccl *n, int32_t cpu);
 
-/* GB/s of a NIC that stands in the file as a PCIe device only; `pcie`: of its link. */
+/* GB/s of a NIC that the file lists only as a PCIe device; `pcie` is the rate of its PCIe link. */
 double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie);
 polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints);
 
-/* The index of the GPU's device model in the topology; -1: it failed. */
+/* The index of the device model of a GPU in the topology; -1 after a failure. */
 int32_t pccl_nccl_model(pccl_nccl *n, const pccl_nccl_gpu *gpu);
 
-/* The fabric of machines whose GPUs stand in the file as PCIe devices only. */
+/* The fabric of machines whose GPUs the file lists only as PCIe devices. */
 typedef struct pccl_nccl_fabric {
   const char *model; /* what the model's name begins with; NULL ends the table */
   int links;         /* of a GPU: to the switch, or to each other GPU */
@@ -154,7 +154,7 @@ typedef struct pccl_nccl_fabric {
 
 const pccl_nccl_fabric *pccl_nccl_fabric_of(const char *model); /* NULL: not known */
 
-/* How many GPUs one NVLink domain joins at most. */
+/* The largest number of GPUs in one NVLink domain. */
 int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu);
 
 /* ---- nccl_xml.c, nccl_xml_gpu.c, nccl_xml_links.c, nccl_xml_fabric.c ---- */
@@ -162,10 +162,11 @@ int32_t pccl_nccl_domain_size(const pccl_nccl *n, const pccl_nccl_gpu *gpu);
 void pccl_nccl_build_gpu(pccl_nccl *n, int32_t gpu);
 void pccl_nccl_build_implied_gpu(pccl_nccl *n, int32_t pci);
 
-/* The node that what is in an element hangs on; pci elements become switches. -1: it is in no cpu element. */
+/* The node that the contents of an element are attached to. It makes switches of pci elements. -1: the element is in no
+ * cpu element. */
 int32_t pccl_nccl_hang_on(pccl_nccl *n, int32_t element);
 
-bool pccl_nccl_built(pccl_nccl *n); /* whether the builder, and so everything, is well */
+bool pccl_nccl_built(pccl_nccl *n); /* true while nothing has failed, neither here nor in the builder */
 
 /* The cpu element that an element is in; -1: none. */
 int32_t pccl_nccl_cpu_of(const pccl_nccl *n, int32_t element);
@@ -174,7 +175,7 @@ int32_t pccl_nccl_cpu_of(const pccl_nccl *n, int32_t element);
 typedef enum pccl_nccl_target { PCCL_NCCL_TO_GPU, PCCL_NCCL_TO_SWITCH, PCCL_NCCL_TO_CPU } pccl_nccl_target;
 pccl_nccl_target pccl_nccl_target_of(const pccl_nccl *n, int32_t link);
 
-/* Whether an element is a link of NVSwitches that the host does not see. */
+/* True for a link to NVSwitches that the host does not see. */
 bool pccl_nccl_leaves_host(const pccl_nccl *n, int32_t link);
 
 /* GB/s from the GPU to its CPU over C2C or NVLink; 0: none. */

@@ -1,4 +1,4 @@
-/* What joins the GPUs of NCCL's XML besides PCIe: NVLink, xGMI and C2C; the links between sockets; the network between
+/* What joins the GPUs of NCCL's XML, except PCIe: NVLink and xGMI, the links between sockets, the network between
  * machines. */
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "topology/nccl_xml.h"
 
-static const double SWITCH_LATENCY = 0.2, DIRECT_LATENCY = 0.4;
-static const double PART_BANDWIDTH = 2618; /* between partitions of one GPU: NCCL's figure */
+static const double PART_BANDWIDTH = 2618; /* GB/s between partitions of one GPU, NCCL's figure */
 
 /* ---- links of the topology ---- */
 
@@ -51,7 +50,7 @@ static void join_switch(pccl_nccl *n, int32_t *switches, const pccl_nccl_wire *w
                        (int)host->machine, (int)size);
     }
   }
-  pccl_add_pair(&n->builder, gpu->port, *node, w->xgmi ? "xGMI" : "NVLink", w->bandwidth, SWITCH_LATENCY);
+  pccl_add_pair(&n->builder, gpu->port, *node, w->xgmi ? "xGMI" : "NVLink", w->bandwidth, PCCL_SWITCH_LATENCY);
 }
 
 static void join_two(pccl_nccl *n, int32_t a, int32_t b, const char *type, double there, double back, double latency) {
@@ -59,15 +58,15 @@ static void join_two(pccl_nccl *n, int32_t a, int32_t b, const char *type, doubl
   pccl_add_link(&n->builder, b, a, type, back, latency);
 }
 
-/* Each direction as its GPU lists it; one that only one GPU lists is taken for both. */
+/* Each direction has what its GPU lists. A link that only one GPU lists has the same rate in both directions. */
 static void join_gpus(pccl_nccl *n, const pccl_nccl_wires *all, const pccl_nccl_wire *w) {
   pccl_nccl_wire key = {.from = w->to, .to = w->from};
   const pccl_nccl_wire *back = bsearch(&key, all->data, all->len, sizeof key, by_ends);
   if (back != NULL && w->from > w->to) {
-    return; /* done from the other end */
+    return; /* the other end has added it */
   }
   join_two(n, n->gpus.data[w->from].port, n->gpus.data[w->to].port, w->xgmi ? "xGMI" : "NVLink", w->bandwidth,
-           back != NULL ? back->bandwidth : w->bandwidth, DIRECT_LATENCY);
+           back != NULL ? back->bandwidth : w->bandwidth, PCCL_DIRECT_LATENCY);
 }
 
 static void join_wires(pccl_nccl *n, const pccl_nccl_wires *all) {
@@ -90,7 +89,7 @@ static void join_wires(pccl_nccl *n, const pccl_nccl_wires *all) {
   free(switches);
 }
 
-/* The partitions of a GPU stand side by side. */
+/* Links each partition of a GPU to the partitions before it. */
 static void join_parts(pccl_nccl *n) {
   for (size_t i = 0; i < n->gpus.len && pccl_nccl_built(n); i++) {
     const pccl_nccl_gpu *gpu = &n->gpus.data[i];
@@ -126,7 +125,7 @@ static int by_host(const void *a, const void *b) {
   return order != 0 ? order : (x->node > y->node) - (x->node < y->node);
 }
 
-/* A link between any two sockets of a host, each direction at its socket's rate, as NCCL has them. */
+/* Links any two sockets of a host, each direction at the rate of its socket, as NCCL does. */
 static void join_sockets(pccl_nccl *n) {
   PCCL_VEC(cpu_socket) sockets = {0};
   for (int32_t i = 0; i < (int32_t)n->elements.len && n->result == POLYCCL_SUCCESS; i++) {

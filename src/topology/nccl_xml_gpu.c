@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "topology/nccl_xml.h"
 
-static const double LOCAL_BANDWIDTH = 5000; /* from a rank to the GPU that it shares: NCCL's figure, no bottleneck */
+static const double LOCAL_BANDWIDTH =
+    5000; /* GB/s from a rank to the GPU that it shares; NCCL's figure, which never limits */
 
 /* "m0.gpu3", with the bus id where another GPU of the host has that number. */
 static void name_gpu(const pccl_nccl *n, const pccl_nccl_gpu *gpu, char *name, size_t size) {
@@ -35,14 +36,14 @@ static void link_gpu_to_host(pccl_nccl *n, const pccl_nccl_gpu *gpu) {
     if (direct > 0) {
       pccl_add_pair(&n->builder, gpu->port, pccl_nccl_at(n, cpu)->node, type, direct, PCCL_PCIE_DEVICE_LATENCY);
     }
-  } else if (direct > pcie) { /* two ways between the same two nodes: the wider one */
+  } else if (direct > pcie) { /* only one link can join two nodes: the wider one */
     pccl_add_pair(&n->builder, gpu->port, up, type, direct, PCCL_PCIE_DEVICE_LATENCY);
   } else {
     pccl_add_pair(&n->builder, gpu->port, up, "PCIe", pcie, PCCL_PCIE_DEVICE_LATENCY);
   }
 }
 
-/* Several ranks of one GPU are devices of their own behind a switch that has the GPU's links. */
+/* Each rank of a shared GPU is a device of its own, behind a switch that has the links of the GPU. */
 static void add_gpu_nodes(pccl_nccl *n, pccl_nccl_gpu *gpu, size_t sharing, size_t before, int32_t shared_port) {
   char name[PCCL_MAX_NAME];
   name_gpu(n, gpu, name, sizeof name);
@@ -69,7 +70,7 @@ static long part_of(const pccl_nccl *n, int32_t gpu) {
   return pccl_nccl_number(n, gpu, "mlopart", 0, 1e6, &part) ? (long)part : -1;
 }
 
-/* What else is in the pci element: how many gpu elements are of the same partition, how many partitions there are. */
+/* Counts the partitions in the pci element; returns how many gpu elements are of the same partition. */
 static size_t count_siblings(pccl_nccl *n, pccl_nccl_gpu *gpu) {
   size_t count = 0, sharing = 0;
   long parts[PCCL_NCCL_MAX_GPUS_OF_PCI];

@@ -38,7 +38,7 @@ bool pccl_nccl_leaves_host(const pccl_nccl *n, int32_t link) {
          pccl_nccl_busid_hidden(pccl_nccl_value(n, link, "target"));
 }
 
-/* GB/s of a link element, of the share that one partition has; 0: none, which has been said. */
+/* GB/s that a link element gives one partition of the GPU; 0: no link, and an assumption says why. */
 static double link_bandwidth(pccl_nccl *n, const pccl_nccl_gpu *gpu, int32_t link) {
   const char *count_text = pccl_nccl_value(n, link, "count");
   double count = 1, bw = 0;
@@ -127,7 +127,7 @@ static bool push_wire(pccl_nccl *n, pccl_nccl_wires *all, pccl_nccl_wire w) {
   return n->result == POLYCCL_SUCCESS;
 }
 
-/* A link to a GPU of the same host; one that leads to none is said. */
+/* Follows a link to a GPU of the same host. An assumption tells of a link that leads to none. */
 static void follow_to_gpu(pccl_nccl *n, const addresses *list, int32_t from, int32_t link, pccl_nccl_wires *all) {
   const pccl_nccl_gpu *gpu = &n->gpus.data[from];
   const char *target = value_or(n, link, "target", ""), *type = kind_of(n, link) == PCCL_NCCL_XGMI ? "xGMI" : "NVLink";
@@ -200,7 +200,7 @@ static bool lists_links(const pccl_nccl *n) {
 }
 
 static void imply_fabric(pccl_nccl *n, int32_t from, pccl_nccl_wires *all) {
-  enum { MAX_MESH = 64 }; /* more GPUs are no mesh of any machine */
+  enum { MAX_MESH = 64 }; /* no machine has a mesh of more GPUs */
   const pccl_nccl_gpu *gpu = &n->gpus.data[from];
   const polyccl_topology *t = n->builder.topology;
   const char *model = t->model[t->node[gpu->node].model].name;

@@ -1,4 +1,4 @@
-/* NCCL's XML as a list of elements. */
+/* Parses NCCL's XML into a list of elements. */
 #include <expat.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void refuse_element(parser *p, polyccl_result result) {
   stop_parsing(p);
 }
 
-/* Values go into names and messages: what is not printable ASCII becomes "?". */
+/* Values are put into names and messages, so a byte that is not printable ASCII becomes "?". */
 static bool keep_text(pccl_nccl *n, const char *text, size_t *at) {
   size_t length = strnlen(text, MAX_VALUE);
   if (!pccl_vec_reserve(&n->text, length + 1)) {
@@ -50,7 +50,7 @@ static bool keep_attributes(pccl_nccl *n, pccl_nccl_element *e, const char **att
   return true;
 }
 
-/* -1: an element that is passed over with all that is in it. */
+/* -1: the element is skipped with all that is in it. */
 static int element_kind(const char *name) {
   static const struct {
     const char *name;
@@ -66,7 +66,7 @@ static int element_kind(const char *name) {
   return -1;
 }
 
-/* NULL: the element may stand where it stands. */
+/* What is wrong with the place of an element; NULL: nothing. */
 static const char *misplaced(const pccl_nccl *n, pccl_nccl_kind kind, int32_t parent) {
   bool in_gpu = parent >= 0 && n->elements.data[parent].kind == PCCL_NCCL_GPU;
   switch (kind) {

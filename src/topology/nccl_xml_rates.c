@@ -1,5 +1,5 @@
-/* Figures that NCCL's files do not give: what NCCL takes for a link of each generation (topo.h of NCCL and of RCCL),
- * and what a PCI device is (the PCI ID repository). */
+/* The figures that NCCL's files do not give. They are those that NCCL and RCCL take for a link of each generation
+ * (src/graph/topo.h), and those of the shipped device models. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -122,49 +122,19 @@ double pccl_nccl_socket_rate(pccl_nccl *n, int32_t cpu) {
 
 /* ---- what a PCI device is ---- */
 
-typedef struct device {
-  const char *vendor, *device;
-  const char *name;
-  double nic; /* Gb/s; 0: a GPU */
-} device;
+static bool read_hex(const char *text, int *number) {
+  char *end = NULL;
+  unsigned long value = text != NULL ? strtoul(text, &end, 16) : 0;
+  *number = (int)value;
+  return text != NULL && end != text && *end == '\0' && value <= 0xffff;
+}
 
-static const device devices[] = {
-    {"0x10de", "0x1db1", "V100-SXM2", 0},
-    {"0x10de", "0x1db5", "V100-SXM2", 0},
-    {"0x10de", "0x20b0", "A100-SXM4-40GB", 0},
-    {"0x10de", "0x20b2", "A100-SXM4-80GB", 0},
-    {"0x10de", "0x2330", "H100-SXM5", 0},
-    {"0x10de", "0x2335", "H200-SXM", 0},
-    {"0x10de", "0x2901", "B200", 0},
-    {"0x10de", "0x2941", "B200", 0},
-    {"0x10de", "0x3182", "B300", 0},
-    {"0x10de", "0x31c2", "B300", 0},
-    {"0x1002", "0x74a1", "MI300X", 0},
-    {"0x1002", "0x74b5", "MI300X", 0},
-    {"0x1002", "0x75a0", "MI350X", 0},
-    {"0x15b3", "0x1013", "ConnectX-4", 100},
-    {"0x15b3", "0x1017", "ConnectX-5", 100},
-    {"0x15b3", "0x1019", "ConnectX-5", 100},
-    {"0x15b3", "0x101b", "ConnectX-6", 200},
-    {"0x15b3", "0x1021", "ConnectX-7", 400},
-    {"0x15b3", "0x1023", "ConnectX-8", 800},
-    {"0x15b3", "0xa2dc", "BlueField-3", 400},
-    {"0x1d0f", "0xefa0", "EFA", 100},
-    {"0x1d0f", "0xefa1", "EFA", 100},
-    {"0x1d0f", "0xefa2", "EFAv3", 200},
-    {"0x1d0f", "0xefa3", "EFAv4", 400},
-    {NULL, NULL, NULL, 0},
-};
-
-/* NULL: not in the table, or the element does not say. */
-static const device *device_of(const pccl_nccl *n, int32_t pci) {
-  const char *vendor = pccl_nccl_value(n, pci, "vendor"), *id = pccl_nccl_value(n, pci, "device");
-  for (const device *d = devices; vendor != NULL && id != NULL && d->name != NULL; d++) {
-    if (strcasecmp(vendor, d->vendor) == 0 && strcasecmp(id, d->device) == 0) {
-      return d;
-    }
-  }
-  return NULL;
+/* NULL: the device is not in the table, or the element does not name it. */
+static const pccl_pci_device *device_of(const pccl_nccl *n, int32_t pci) {
+  int vendor, device;
+  return read_hex(pccl_nccl_value(n, pci, "vendor"), &vendor) && read_hex(pccl_nccl_value(n, pci, "device"), &device)
+             ? pccl_pci_device_find(vendor, device)
+             : NULL;
 }
 
 /* Gb/s of "ConnectX-7" or "400"; 0: neither. */
@@ -174,12 +144,7 @@ static double nic_hint(const char *text) {
   if (end != text && *end == '\0' && rate >= 0.1 && rate <= 1e5) {
     return rate;
   }
-  for (const device *d = devices; d->name != NULL; d++) {
-    if (d->nic > 0 && strcasecmp(d->name, text) == 0) {
-      return d->nic;
-    }
-  }
-  return 0;
+  return pccl_pci_nic_rate(text);
 }
 
 polyccl_result pccl_nccl_check_hints(const polyccl_topology_hints *hints) {
@@ -201,7 +166,7 @@ double pccl_nccl_device_nic_rate(pccl_nccl *n, int32_t pci, double pcie) {
   if (n->hints != NULL && n->hints->nic != NULL) {
     return nic_hint(n->hints->nic) / 8;
   }
-  const device *known = device_of(n, pci);
+  const pccl_pci_device *known = device_of(n, pci);
   if (known != NULL && known->nic > 0) {
     pccl_nccl_assume(n, pci, "a pci element stands for a NIC, by its device number of model %s; %g Gb/s are taken",
                      known->name, known->nic);
@@ -218,7 +183,8 @@ static const polyccl_device_model *shipped_model(const char *name) {
   return name != NULL ? pccl_known_model_find(name) : NULL;
 }
 
-/* The nearest model that ships for each generation and device; `own` false: it is another's, which is said. */
+/* The nearest model that ships for each generation and device. `own` is false where it is the model of another device;
+ * an assumption says so. */
 static const struct {
   const char *generation, *model;
   bool own;
@@ -249,7 +215,7 @@ static const polyccl_device_model *find_model(pccl_nccl *n, const pccl_nccl_gpu 
   if (n->hints != NULL && n->hints->gpu != NULL) {
     return shipped_model(n->hints->gpu);
   }
-  const device *known = device_of(n, gpu->pci);
+  const pccl_pci_device *known = device_of(n, gpu->pci);
   const char *sm = gpu->implied ? NULL : pccl_nccl_value(n, gpu->element, "sm");
   if (known != NULL && known->nic == 0 && shipped_model(known->name) != NULL) {
     return shipped_model(known->name);

@@ -1,4 +1,4 @@
-/* The values of attributes, and what is taken where they cannot be used. */
+/* Reads the values of attributes, and keeps what is taken instead of a value that cannot be used. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ double pccl_nccl_pcie(pccl_nccl *n, int32_t pci) {
     pccl_nccl_assume(n, pci, "a pci element has link_speed=\"%.40s\"; 8 GT/s are taken, as NCCL does",
                      speed_text != NULL ? speed_text : "");
   }
-  if (!pccl_nccl_number(n, pci, "link_width", 1, 32, &width)) { /* Linux gives 0 or 255 where it does not know */
+  if (!pccl_nccl_number(n, pci, "link_width", 1, 32, &width)) { /* Linux gives 0 or 255 for an unknown width */
     width = 16;
     pccl_nccl_assume(n, pci, "a pci element has link_width=\"%.40s\"; 16 lanes are taken",
                      width_text != NULL ? width_text : "");

@@ -1,4 +1,4 @@
-/* Finding out what a spec means. */
+/* Opens a topology: tells synthetic strings from paths, and the kinds of files from one another. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_BYTES = 256 << 20, MAX_COPIES = 65536 };
 
-/* `hints` NULL: none. */
+/* `hints` may be NULL. */
 static polyccl_result parse_with_hints(const char *name, const char *text, size_t length,
                                        const polyccl_topology_hints *hints, polyccl_topology **topology) {
   pccl_skip_mark(&text, &length);
@@ -26,9 +26,7 @@ static polyccl_result parse_with_hints(const char *name, const char *text, size_
   switch (kind) {
     case PCCL_KIND_EMPTY: return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the file is empty, so it is no topology", name);
     case PCCL_KIND_NCCL_TOPOLOGY:
-    case PCCL_KIND_XML:
-      return hints != NULL ? pccl_topology_read_xml_hinted(name, text, length, hints, topology)
-                           : pccl_topology_read_xml(name, text, length, topology);
+    case PCCL_KIND_XML: return pccl_topology_read_nccl(name, text, length, hints, topology);
     case PCCL_KIND_HWLOC: return pccl_topology_read_hwloc(name, text, length, topology);
     case PCCL_KIND_TACCL_TOPOLOGY: return pccl_topology_read_taccl(name, text, length, topology);
     default: return pccl_topology_read_json(name, text, length, topology);
@@ -49,7 +47,7 @@ static polyccl_result read_topology_file(const char *path, const polyccl_topolog
   return result;
 }
 
-/* "PATH:4": the path, without its number, and the number; false: there is none, or such a file exists. */
+/* Splits "PATH:4" into the path and the number. False: there is no number, or a file has the whole name. */
 static bool split_copies(const char *spec, char *path, int *copies) {
   const char *colon = strrchr(spec, ':');
   if (colon == NULL || colon == spec || access(spec, F_OK) == 0) {
@@ -95,7 +93,7 @@ polyccl_result polyccl_topology_open_hinted(const char *spec, const polyccl_topo
     return pccl_synthetic_open(spec, topology);
   }
   if (strpbrk(spec, "/.") == NULL && access(spec, F_OK) != 0) {
-    return pccl_synthetic_open(spec, topology); /* for its message: no such machine */
+    return pccl_synthetic_open(spec, topology); /* which says that there is no such machine */
   }
   char *path = pccl_strdup(spec);
   if (path == NULL) {

@@ -1,4 +1,4 @@
-/* Cutting a topology into regions, and the proof that every rank reaches every other. */
+/* Cuts a topology into regions, and checks that every rank can reach every other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "base/vec.h"
 #include "topology/routes.h"
 
-static const double MESSAGE_BYTES = 65536; /* the message that "the quickest way" means */
+static const double MESSAGE_BYTES = 65536; /* "the quickest route" is that of a message of this size */
 
 static uint64_t link_cost(const polyccl_link *link) {
   double us = link->latency + MESSAGE_BYTES / (link->bandwidth * 1e3);
-  return (uint64_t)llround(us * 1e6) + 1; /* every hop costs something */
+  return (uint64_t)llround(us * 1e6) + 1; /* every hop has a cost */
 }
 
 static bool crosses_regions(const polyccl_topology *t, const polyccl_link *link) {
@@ -39,7 +39,7 @@ static bool allocate_routes(const polyccl_topology *t, struct pccl_routes *r) {
          r->members != NULL && r->exits != NULL && r->entries != NULL && r->to != NULL;
 }
 
-/* Links by their near node and by their far node, in the order of the links. */
+/* Indexes the links by their source and by their destination, in the order of the links. */
 static void index_links(const polyccl_topology *t, struct pccl_routes *r) {
   for (size_t i = 0; i < t->nodes; i++) {
     r->min_out_cost[i] = r->min_in_cost[i] = PCCL_INFINITE_DISTANCE;
@@ -152,9 +152,10 @@ void pccl_routes_destroy(struct pccl_routes *r, size_t nodes) {
   free(r);
 }
 
-/* ---- the proof ---- */
+/* ---- the check ---- */
 
-/* Marks with `bit` what lies within the region of `start` after it (or before it). `queue` has room for the region. */
+/* Marks with `bit` the nodes of the region that `start` reaches (or, backward, that reach it). `queue` has room for all
+ * of them. */
 static void mark_reachable(const polyccl_topology *t, int32_t start, bool forward, unsigned char bit,
                            unsigned char *mark, int32_t *queue) {
   const struct pccl_routes *r = t->routes;
@@ -165,7 +166,7 @@ static void mark_reachable(const polyccl_topology *t, int32_t start, bool forwar
   while (head < tail) {
     int32_t at = queue[head++];
     if (t->node[at].kind == POLYCCL_NODE_NIC && t->node[at].machine >= 0) {
-      continue; /* no way through */
+      continue; /* a NIC is not passed */
     }
     for (int32_t i = first[at]; i < first[at + 1]; i++) {
       int32_t next = forward ? t->link[links[i]].to : t->link[links[i]].from;
@@ -179,7 +180,7 @@ static void mark_reachable(const polyccl_topology *t, int32_t start, bool forwar
 
 enum { FORWARD = 1, BACKWARD = 2, BOTH = 3 };
 
-/* All ranks of each machine reach one another inside it. */
+/* True when the ranks of each machine reach one another inside it. */
 static bool machines_are_whole(const polyccl_topology *t, unsigned char *mark, int32_t *queue) {
   bool whole = true;
   for (int32_t m = 0; m < t->machines; m++) {
@@ -199,7 +200,7 @@ static bool machines_are_whole(const polyccl_topology *t, unsigned char *mark, i
   return whole;
 }
 
-/* What lies between machines is one network, and machines are tied to nothing else. */
+/* True when the nodes between machines are one network, and no link joins two machines directly. */
 static bool network_is_whole(const polyccl_topology *t, unsigned char *mark, int32_t *queue) {
   const struct pccl_routes *r = t->routes;
   const pccl_region *middle = &r->region[t->machines];
@@ -227,7 +228,7 @@ static polyccl_result check_pair(const polyccl_topology *t, int src, int dst) {
   return polyccl_topology_route(t, dst, src, NULL, 0, &count);
 }
 
-/* One rank of each machine with one of another: enough where machines and network are whole. */
+/* Checks one rank of each machine with a rank of another, which is enough where machines and network are whole. */
 static polyccl_result check_machines(const polyccl_topology *t) {
   int other = 0; /* a rank outside rank 0's machine */
   while (other < t->ranks && t->rank[other].machine == t->rank[0].machine) {
@@ -248,7 +249,7 @@ static polyccl_result check_machines(const polyccl_topology *t) {
   return result;
 }
 
-/* Meant for small oddities. */
+/* Checks every pair, which only a small topology can afford. */
 static polyccl_result check_all_pairs(const polyccl_topology *t) {
   enum { MAX_RANKS = 1024 };
   if (t->ranks > MAX_RANKS) {

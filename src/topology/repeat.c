@@ -1,14 +1,14 @@
-/* Several of the machines that a file describes, joined by one network switch at their NICs, and by the switches that
- * copies share (an NVLink domain of several hosts: those copies are one machine). */
+/* Makes several copies of the machine that a file describes. One network switch joins their NICs. Switches with a
+ * domain are shared by several copies, which are then one machine (an NVLink domain of several hosts). */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/vec.h"
 #include "topology/machines.h"
 
-static const double NIC_BANDWIDTH = 25; /* GB/s, where the file's NIC has no link of its own to tell by */
+static const double NIC_BANDWIDTH = 25; /* GB/s of a NIC without links; an assumption: 200 Gb/s */
 
-/* What a NIC carries: the widest link it has, else the preset. */
+/* The bandwidth of a NIC: that of its widest link, else NIC_BANDWIDTH. */
 static double nic_bandwidth(const polyccl_topology *base, size_t nic) {
   double widest = 0;
   for (size_t i = 0; i < base->links; i++) {
@@ -29,7 +29,7 @@ static size_t nics_of(const polyccl_topology *base) {
 
 /* ---- switches that several copies share ---- */
 
-/* How many copies share the switches that have a domain: as many as the smallest of these serves. 1: none is shared. */
+/* How many copies share the switches that have a domain: as many as the smallest domain allows. 1: none is shared. */
 static int copies_of_domain(const polyccl_topology *base) {
   int32_t copies = 0;
   for (size_t i = 0; i < base->nodes; i++) {
@@ -59,7 +59,7 @@ static polyccl_result check_base(const polyccl_topology *base, int copies) {
   return POLYCCL_SUCCESS;
 }
 
-/* A copy, and the copy that it shares its machines and their switches with (itself, where it is the first). */
+/* A copy, and the first of the copies that it shares machines and switches with. */
 typedef struct copying {
   pccl_builder *b;
   const polyccl_topology *base;

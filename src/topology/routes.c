@@ -1,4 +1,4 @@
-/* Routes, worked out when asked for, from tables of distances "to a target" that are made on first use and kept. */
+/* Computes routes on request, from tables of the distances to one target, which are made on first use and kept. */
 #include "topology/routes.h"
 
 #include <stdlib.h>
@@ -7,11 +7,12 @@
 #include "base/heap.h"
 #include "base/vec.h"
 
-static const uint64_t THROUGH_DEVICE = UINT64_C(1) << 42; /* more than any link: a detour is always better */
+static const uint64_t THROUGH_DEVICE = UINT64_C(1)
+                                       << 42; /* more than the cost of any link, so a detour is always better */
 
 static bool is_device(const polyccl_topology *t, int32_t node) { return t->node[node].kind == POLYCCL_NODE_DEVICE; }
 
-/* What a way that goes on from `node` pays for passing it. A NIC is a way out of its machine, not through it. */
+/* The cost of passing `node`. A route may leave its machine by a NIC, but not pass through one. */
 static uint64_t passing_cost(const polyccl_topology *t, int32_t node) {
   switch (t->node[node].kind) {
     case POLYCCL_NODE_DEVICE: return THROUGH_DEVICE;
@@ -31,7 +32,7 @@ static bool nearer(const node_entry *a, const node_entry *b) { return a->distanc
 
 PCCL_HEAP(node_heap, node_entry, nearer)
 
-/* Dijkstra backwards from `target` within its region. */
+/* Dijkstra's algorithm, backwards from `target` within its region. False: no memory. */
 static bool fill_distances(const polyccl_topology *t, int32_t target, uint64_t *distance) {
   const struct pccl_routes *r = t->routes;
   int32_t where = pccl_region_of(t, target);
@@ -112,7 +113,8 @@ static void append_link(walker *w, int32_t link) {
   w->count++;
 }
 
-/* From `at` to `target` in one region, by links that bring the distance down; PCCL_FAR must have been ruled out. */
+/* Appends a route from `at` to `target` in one region, by links that reduce the distance. The caller has checked that
+ * the distance is not infinite. */
 static polyccl_result walk_to(walker *w, int32_t at, int32_t target) {
   const polyccl_topology *t = w->t;
   const struct pccl_routes *r = t->routes;
@@ -158,8 +160,8 @@ static uint64_t add_distances(uint64_t a, uint64_t b) {
   return a == PCCL_INFINITE_DISTANCE || b == PCCL_INFINITE_DISTANCE ? PCCL_INFINITE_DISTANCE : a + b;
 }
 
-/* From `src` by `exit` to its far end; from the near end of `entry` to `dst`. `ok` turns false when there is no memory
- * for a table. */
+/* The cost from `src` through `exit` to its remote end; from the source of `entry` to `dst`. They set `*ok` to false
+ * when there is no memory for a table. */
 static uint64_t exit_cost(const polyccl_topology *t, int32_t src, int32_t exit, bool *ok) {
   int32_t border = t->link[exit].from;
   const uint64_t *table = distances_to(t, border);

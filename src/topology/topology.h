@@ -1,6 +1,6 @@
-/* What the topology's readers share. A builder takes models, machines, nodes and links one at a time, refuses what is
- * wrong with one of them (the caller adds the place), and pccl_builder_finish() proves the whole: ranks complete,
- * names unique, a way between any two ranks. */
+/* What the readers of topologies share. A builder takes models, machines, nodes and links one at a time and refuses a
+ * wrong one; the caller adds the place to the message. pccl_builder_finish() checks the whole: ranks are complete,
+ * names are unique, and there is a route between any two ranks. */
 #ifndef PCCL_TOPOLOGY_TOPOLOGY_H
 #define PCCL_TOPOLOGY_TOPOLOGY_H
 
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/map.h"
 
-/* The bounds of figures in a topology; beyond them they are mistakes, and costs stay within 64 bits. */
+/* The bounds of figures in a topology. A figure beyond them is a mistake; within them costs fit into 64 bits. */
 #define PCCL_MIN_BANDWIDTH 1e-3 /* GB/s */
 #define PCCL_MAX_BANDWIDTH 1e9
 #define PCCL_MAX_LATENCY 1e6 /* us */
@@ -33,8 +33,8 @@ void pccl_builder_abandon(pccl_builder *builder);
 /* Takes the topology on success, abandons it on failure. */
 polyccl_result pccl_builder_finish(pccl_builder *builder, polyccl_topology **topology);
 
-/* Each gives the index of what it added. `machine` -1: between machines; model and rank: devices only, else -1. The
- * name of a node is copied, at most PCCL_MAX_NAME bytes, printable. */
+/* Each returns the index of what it has added. `machine` is -1 between machines; `model` and `rank` are -1 except for
+ * devices. Names are copied; they must be printable and have at most PCCL_MAX_NAME bytes. */
 polyccl_result pccl_builder_model(pccl_builder *builder, const polyccl_device_model *model, int32_t *index);
 polyccl_result pccl_builder_machine(pccl_builder *builder, const char *name, int32_t *index);
 polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, int32_t machine, int32_t model,
@@ -42,10 +42,10 @@ polyccl_result pccl_builder_node(pccl_builder *builder, polyccl_node_kind kind, 
 polyccl_result pccl_builder_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth,
                                  double latency);
 
-/* Adds a sentence to what was assumed, at most PCCL_MAX_ASSUMPTION bytes, printable. */
+/* Adds a sentence that says what was assumed. It must be printable and have at most PCCL_MAX_ASSUMPTION bytes. */
 polyccl_result pccl_builder_assume(pccl_builder *builder, const char *text);
 
-/* For generators: the first failure sticks in builder->result and later calls do nothing (index -1). */
+/* The pccl_add_ functions keep the first failure in builder->result; later calls do nothing, and return index -1. */
 int32_t pccl_add_node(pccl_builder *builder, polyccl_node_kind kind, int32_t machine, int32_t model, int32_t rank,
                       const char *format, ...) __attribute__((format(printf, 6, 7)));
 void pccl_add_link(pccl_builder *builder, int32_t from, int32_t to, const char *type, double bandwidth, double latency);
@@ -54,7 +54,7 @@ void pccl_add_pair(pccl_builder *builder, int32_t a, int32_t b, const char *type
 
 /* The index of a model that the builder has, by its name; -1: none. */
 int32_t pccl_find_model(const pccl_builder *builder, const char *name);
-/* The same; a model that the builder does not have is added. -1 after a failure, which sticks. */
+/* The same, but adds a model that the builder does not have. -1 after a failure. */
 int32_t pccl_add_model(pccl_builder *builder, const polyccl_device_model *model);
 
 /* ---- device models ---- */
@@ -68,7 +68,7 @@ extern const pccl_known_model pccl_known_models[]; /* ends with a NULL name; the
 
 const polyccl_device_model *pccl_known_model_find(const char *name); /* NULL: none */
 
-/* INVALID with the field and its bounds. */
+/* INVALID, naming the field that is out of its bounds. */
 polyccl_result pccl_model_check(const polyccl_device_model *model);
 
 /* ---- sources ---- */
@@ -77,26 +77,28 @@ polyccl_result pccl_model_check(const polyccl_device_model *model);
 bool pccl_synthetic_known(const char *spec);
 polyccl_result pccl_synthetic_open(const char *spec, polyccl_topology **topology);
 
+/* The readers, one for each kind of file (base/kind.h); open.c calls the right one. `name` stands for the file in
+ * messages. Errors: INVALID with the place, LIMIT, MEMORY. */
 polyccl_result pccl_topology_read_json(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_hwloc(const char *name, const char *text, size_t length, polyccl_topology **topology);
 polyccl_result pccl_topology_read_taccl(const char *name, const char *text, size_t length, polyccl_topology **topology);
-polyccl_result pccl_topology_read_xml(const char *name, const char *text, size_t length, polyccl_topology **topology);
-polyccl_result pccl_topology_read_xml_hinted(const char *name, const char *text, size_t length,
-                                             const polyccl_topology_hints *hints, polyccl_topology **topology);
+/* `hints` may be NULL. */
+polyccl_result pccl_topology_read_nccl(const char *name, const char *text, size_t length,
+                                       const polyccl_topology_hints *hints, polyccl_topology **topology);
 
-/* `ranks` CPUs of this machine (0: as many as it has cores), by hwloc, into the builder. */
+/* Adds this machine, found by hwloc, to the builder, with `ranks` devices (0: as many as it has cores). */
 polyccl_result pccl_detect_host(pccl_builder *builder, int ranks);
 
-/* `copies` of the machines of `base`, whose NICs all join one network switch. Consumes nothing. */
+/* Makes a topology of `copies` of the machines of `base`; one network switch joins the NICs of all. */
 polyccl_result pccl_topology_repeat(const polyccl_topology *base, int copies, polyccl_topology **topology);
 
-/* A link in words, "gpu0 -> nvswitch0", for messages and pictures; cut to `size`. */
+/* Writes the name of a link, "gpu0 -> nvswitch0", cut to `size`; returns `buffer`. */
 const char *pccl_link_name(const polyccl_topology *topology, size_t link, char *buffer, size_t size);
 
-/* True when the next link is this one's way back, with the same figures. */
+/* True when the next link is the reverse of this one and has the same figures. */
 bool pccl_link_is_pair(const polyccl_topology *topology, size_t link);
 
-/* Writes text that has been put together; MEMORY or SYSTEM. */
+/* Writes a complete text. Errors: MEMORY when the text could not be built, SYSTEM. */
 polyccl_result pccl_topology_put(const pccl_text *text, FILE *to);
 
 #endif

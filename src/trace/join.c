@@ -1,4 +1,4 @@
-/* Which send made which receive possible. */
+/* Joins each receive to the send that made it possible, and sorts the records. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -93,7 +93,7 @@ static polyccl_result join_records(polyccl_trace *trace) {
   return result;
 }
 
-/* qsort has no context argument: the block travels with the record. */
+/* qsort() has no context argument, so the block is kept beside the record. */
 typedef struct keyed {
   polyccl_trace_record record;
   int32_t block;

@@ -1,4 +1,5 @@
-/* Chrome trace events -> a trace. Events are parsed one at a time: the file is in memory once, its tree never. */
+/* Reads Chrome trace events into a trace. Events are parsed one at a time, so the whole JSON tree is never in memory.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static bool accept_char(pccl_reader *r, char c) {
   return found;
 }
 
-/* The next JSON value, whole. */
+/* Reads the next JSON value. */
 static polyccl_result load_value(pccl_reader *r, json_t **value) {
   json_error_t error;
   *value = json_loadb(r->text + r->at, r->length - r->at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error);

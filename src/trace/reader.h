@@ -1,5 +1,4 @@
-/* What reading a trace needs while it lasts: the place in the text, and the tables of blocks, steps and places so far.
- */
+/* The state of reading a trace: the place in the text, and the tables of blocks, steps and places so far. */
 #ifndef PCCL_TRACE_READER_H
 #define PCCL_TRACE_READER_H
 
@@ -18,21 +17,21 @@ typedef struct pccl_reader {
   PCCL_VEC(polyccl_wait) waits;
   PCCL_VEC(char *) places;
   pccl_map block_of, step_of, place_of;
-  bool own; /* written by polyccl_trace_write(): times are as they should be */
+  bool own; /* polyccl_trace_write() wrote it, so times need no shift */
 } pccl_reader;
 
 /* INVALID with the file, the line and the number of the event. */
 polyccl_result pccl_reader_bad_event(const pccl_reader *r, const char *what);
 bool pccl_reader_natural(const json_t *value, int32_t *number);
 
-/* The number of the block (rank, thread block), made when it is new. */
+/* Finds the number of the block (rank, thread block); adds a new one. */
 polyccl_result pccl_reader_block(pccl_reader *r, int32_t rank, int32_t tb, int32_t *block);
-/* The number of the step that an event's `args` tell of, made when it is new. */
+/* Finds the number of the step that the `args` of an event describe; adds a new one. */
 polyccl_result pccl_reader_step(pccl_reader *r, int32_t block, const json_t *args, const char *name, int32_t *index);
 
-/* Sorts blocks and steps; times begin at 0 in traces of other programs. */
+/* Sorts blocks and steps. In traces of other programs the times are shifted to begin at 0. */
 polyccl_result pccl_reader_settle(pccl_reader *r);
-/* Moves the tables into the trace, whether it became one or not. */
+/* Moves the tables into the trace, even if reading failed. */
 void pccl_reader_hand_over(pccl_reader *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* The tables of a trace that is being read: blocks, steps, places. */
+/* The tables of a trace while it is read: blocks, steps, places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static polyccl_result find_place(pccl_reader *r, const char *text, int32_t *plac
   for (const char *c = text; *c != '\0'; c++) {
     hash = (hash ^ (unsigned char)*c) * 1099511628211u;
   }
-  for (hash >>= 1;; hash = pccl_mix64(hash) >> 1) { /* texts of one hash take further ones in turn */
+  for (hash >>= 1;; hash = pccl_mix64(hash) >> 1) { /* a text whose hash is taken tries the next one */
     bool is_new = false;
     uint64_t *slot = pccl_map_put(&r->place_of, hash, r->places.len, &is_new);
     if (slot == NULL) {
@@ -173,7 +173,7 @@ static int steps_by_block(const void *left, const void *right) {
   return a->block != b->block ? (a->block < b->block ? -1 : 1) : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Sorts the blocks and the steps; new_step[i] is where step i went. The `message` fields hold the old index. */
+/* Sorts the blocks and the steps; new_step[i] is the new index of step i. Meanwhile `message` holds the old index. */
 static void sort_tables(pccl_reader *r, int32_t *new_block, int32_t *new_step) {
   for (size_t i = 0; i < r->blocks.len; i++) {
     r->blocks.data[i].step = i;

@@ -7,7 +7,7 @@
 
 #include "base/vec.h"
 
-/* Most that a time (us) or a rate (GB/s) may be: an integer in every reader of JSON, and more than any clock shows. */
+/* The limit of a time (us) and of a rate (GB/s). Every reader of JSON can hold it, and no clock shows as much. */
 #define PCCL_TRACE_MAX 1e18
 
 /* While a trace is built; finishing moves the arrays into it. */

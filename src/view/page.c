@@ -8,7 +8,7 @@
 #include "view/paint.h"
 #include "view/thin.h"
 
-/* What browsers still open: about 250 MB of page. */
+/* A page with so many records has about 250 MB, which browsers can still open. */
 enum { MAX_RECORDS = 4000000, MAX_SAMPLES = 400000 };
 
 extern const unsigned char pccl_page_html[], pccl_page_style[], pccl_page_script[];
@@ -36,7 +36,7 @@ static uint64_t bits_of(const unsigned char *field, size_t bytes) {
   }
 }
 
-/* Base64 of what is fed, little-endian whatever the machine is. */
+/* Encodes integers as base64, little-endian on every machine. */
 typedef struct encoder {
   pccl_text *out;
   char buffer[4096];

@@ -1,5 +1,5 @@
-/* Colours and words of ops and states, the same in every picture. The hues differ in lightness too, so that they stay
- * apart in grey print and for colour-blind eyes; waiting is also drawn thinner than working. */
+/* The colours and the texts of ops and states, the same in every picture. The hues differ in lightness too, so that
+ * they stay apart in grey print and for colour-blind eyes; waiting is also drawn thinner than working. */
 #ifndef PCCL_VIEW_PAINT_H
 #define PCCL_VIEW_PAINT_H
 
@@ -7,7 +7,7 @@
 
 typedef struct pccl_paint {
   const char *light, *dark; /* "#rrggbb" on a light and on a dark ground */
-  const char *title;        /* what the name does not say */
+  const char *title;        /* what the name alone does not say */
 } pccl_paint;
 
 /* By polyccl_step_op; the last is for steps of other programs. */

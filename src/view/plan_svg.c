@@ -1,4 +1,4 @@
-/* A plan as rows of thread blocks, without a clock. */
+/* Draws a plan as rows of thread blocks, without a clock. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "view/pictures.h"
 #include "view/schedule.h"
 
-/* Beyond this the picture is larger than any page. */
+/* A picture with more would be larger than any page. */
 enum { MAX_ROWS = 512, MAX_BOXES = 20000 };
 
 typedef struct drawing {
@@ -66,7 +66,7 @@ static void describe_step(const drawing *d, size_t i, pccl_text *text) {
   }
 }
 
-/* One rank's boxes have room for where the message goes, and for the source line. */
+/* In the picture of one rank the boxes have room for the peers and the source line. */
 static void draw_details(const drawing *d, size_t i, double x, double y) {
   const polyccl_plan *plan = d->plan;
   const polyccl_step *step = &plan->step[i];

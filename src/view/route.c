@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 
 /* What a chunk of memory or of a message holds: the stop that put it there, or one of these. */
-enum { OTHER = -1, OWN = -2 }; /* other data; the rank's own chunk, of which no stop is made until something takes it */
+enum { OTHER = -1, OWN = -2 }; /* other data; the rank's own chunk, which has no stop until a step uses it */
 
 typedef struct tracer {
   const polyccl_plan *plan;
@@ -49,7 +49,7 @@ static polyccl_result add_stop(tracer *t, pccl_route_stop stop, int32_t *index) 
   return POLYCCL_SUCCESS;
 }
 
-/* A stop for what a rank held from the start, made when it is first taken; the cell remembers it. */
+/* Makes a stop for what a rank held from the start, when a step first uses it, and keeps it in the cell. */
 static polyccl_result settle_cell(tracer *t, int rank, int32_t *held) {
   return *held == OWN ? add_stop(t, (pccl_route_stop){.rank = rank, .step = -1}, held) : POLYCCL_SUCCESS;
 }
@@ -71,7 +71,7 @@ static polyccl_result add_leg(tracer *t, int32_t from, int32_t to, bool message)
 static polyccl_result merge_chunk(tracer *t, size_t step, int32_t arrived, int32_t there, bool message, int32_t *stop) {
   const polyccl_thread_block *tb = &t->plan->tb[t->schedule->block[step]];
   if (arrived < 0 && there < 0) {
-    return POLYCCL_SUCCESS; /* the step has to do with other chunks only */
+    return POLYCCL_SUCCESS; /* the step moves other chunks only */
   }
   if (*stop < 0) {
     PCCL_TRY(add_stop(t, (pccl_route_stop){.rank = tb->rank, .step = (int32_t)step}, stop));
@@ -107,7 +107,7 @@ static polyccl_result trace_step(tracer *t, size_t i) {
       arrived = t->sent[t->message[t->schedule->sender[i]] + (size_t)c];
       there = src != NULL ? *src : OTHER;
     } else {
-      if (*src == OWN && (dst == NULL || !op->reads_dst)) { /* a copy of what was there from the start is no way */
+      if (*src == OWN && (dst == NULL || !op->reads_dst)) { /* a copy of what was there from the start is no stop */
         *dst = OWN;
         continue;
       }
@@ -116,7 +116,8 @@ static polyccl_result trace_step(tracer *t, size_t i) {
       there = op->reads_dst ? *dst : OTHER;
     }
     PCCL_TRY(merge_chunk(t, i, arrived, there, op->receives, &stop));
-    int32_t now = arrived >= 0 || there >= 0 ? stop : there; /* own data may have met other data only */
+    int32_t now =
+        arrived >= 0 || there >= 0 ? stop : there; /* its own data may have been joined with other data only */
     if (dst != NULL) {
       *dst = now;
     }

@@ -1,4 +1,4 @@
-/* The way of one chunk through a plan: who holds it or a part of it, in which order, by which steps. */
+/* The route of one chunk through a plan: which ranks hold it or a part of it, in which order, by which steps. */
 #ifndef PCCL_VIEW_ROUTE_H
 #define PCCL_VIEW_ROUTE_H
 
@@ -26,8 +26,8 @@ typedef struct pccl_route {
   int32_t columns;
 } pccl_route;
 
-/* The chunk is one of the larger buffer: output chunk `chunk`, or input chunk where the input is larger. Data that was
- * once reduced with it counts as it. INVALID: out of range, or no such plan (pccl_schedule_make). */
+/* `chunk` counts in the larger buffer: output chunk, or input chunk where the input is larger. Data that was reduced
+ * with the chunk counts as the chunk. INVALID: out of range, or no such plan (pccl_schedule_make). */
 polyccl_result pccl_route_find(const polyccl_plan *plan, const pccl_schedule *schedule, int chunk, pccl_route *route);
 void pccl_route_free(pccl_route *route);
 

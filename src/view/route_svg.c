@@ -1,4 +1,4 @@
-/* The way of a chunk as a graph: a row per rank, from left to right as the chunk goes. */
+/* Draws the route of a chunk as a graph: one row for each rank, and the chunk moves from left to right. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@ typedef struct drawing {
 
 static const double left = 92, top = 62, box_width = 48, box_height = 24, column = 88, row = 32, gap = 6;
 
-/* Stops of one rank in one column stand under one another; a rank's row is as high as its fullest column. Ranks that
- * the chunk never meets have no row. Returns where the rows end. */
+/* Places the stops. Those of one rank in one column stand below one another, so the row of a rank is as high as its
+ * fullest column. Ranks that the chunk never reaches have no row. Returns where the rows end. */
 static double place_stops(drawing *d, int32_t *used) {
   size_t ranks = (size_t)d->plan->ranks, columns = (size_t)d->route.columns;
   for (size_t i = 0; i < d->route.stops.len; i++) {

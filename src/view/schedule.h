@@ -1,5 +1,5 @@
-/* The order of a plan's steps without a clock: each step a column, as early as thread-block order, waits and messages
- * allow (credits are not looked at). The static pictures are drawn from it. */
+/* The order of a plan's steps without a clock. Each step has a column, the first that the order of its thread block,
+ * waits and messages allow; credits do not count. The static pictures are drawn from it. */
 #ifndef PCCL_VIEW_SCHEDULE_H
 #define PCCL_VIEW_SCHEDULE_H
 
@@ -7,7 +7,7 @@
 
 typedef struct pccl_schedule {
   int32_t *level;  /* [steps]: its column */
-  int32_t *order;  /* [steps]: all steps, each after those it needs */
+  int32_t *order;  /* [steps]: all steps, each after those that it needs */
   int32_t *sender; /* [steps]: the step that sends what it receives, or -1 */
   int32_t *block;  /* [steps]: its thread block */
   int32_t levels;

@@ -1,5 +1,5 @@
-/* Fewer samples of links' rates, for pages: where there are more than a screen can show, a link's rate is its mean over
- * equal spans of time. What a link has carried in all stays the same. */
+/* Reduces the samples of the rates of links for pages. Where there are more than a screen can show, the rate of a link
+ * is its mean over equal spans of time. The bytes that a link has carried in all stay the same. */
 #ifndef PCCL_VIEW_THIN_H
 #define PCCL_VIEW_THIN_H
 

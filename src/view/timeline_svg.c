@@ -1,4 +1,4 @@
-/* A trace over time. */
+/* Draws a trace over time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { MAX_BLOCKS = 1024, MAX_LINKS = 8, BLOCK = 20, BOX = 17, LINK = 34, AREA = 18 };
 
-/* Narrower than this (px) boxes are merged: a column takes the colour that fills most of it. */
+/* Boxes narrower than this (px) are merged: a column has the colour that fills the largest part of it. */
 #define COLUMN 0.5
 
 typedef struct drawing {

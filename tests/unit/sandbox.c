@@ -251,7 +251,7 @@ static void the_watchdog_ends_what_never_ends(void **state) {
   assert_int_equal(in_child(spin_for_ever, text, sizeof text), 2);
   assert_string_equal(text,
                       "polyccl check: endless.lua: reading this program took more than 0.05 seconds of processor "
-                      "time (POLYCCL_LUA_INSTRUCTIONS); does it end?\n");
+                      "time (POLYCCL_LUA_INSTRUCTIONS); check that it ends\n");
 }
 
 static void the_watchdog_leaves_nothing(void **state) {

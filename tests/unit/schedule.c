@@ -73,18 +73,17 @@ static void bounds_on_thread_blocks_hold(void **state) {
 
 /* Builds the tasks of a sample by the compiler's own passes. */
 static void with_tasks(const sample *s, void (*examine)(const pccl_tasks *, const pccl_pipeline *),
-                       polyccl_result (*schedule)(const pccl_tasks *, const pccl_schedule_rule *, pccl_pipeline *)) {
+                       polyccl_result (*schedule)(const pccl_tasks *, int32_t, pccl_pipeline *)) {
   polyccl_topology *topology = NULL;
   assert_int_equal(polyccl_topology_open(s->topology, &topology), POLYCCL_SUCCESS);
   polyccl_program *program = load(s);
   pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
-  pccl_schedule_rule rule = {0};
   assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
-  assert_int_equal(schedule(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  assert_int_equal(schedule(&tasks, 0, &pipeline), POLYCCL_SUCCESS);
   examine(&tasks, &pipeline);
   pccl_pipeline_free(&pipeline);
   pccl_tasks_free(&tasks);
@@ -150,11 +149,10 @@ static void the_chunk_that_moved_fewest_times_goes_first(void **state) {
   pccl_ir ir = pccl_ir_of(program, NULL, 0);
   pccl_tasks tasks;
   pccl_pipeline pipeline;
-  pccl_schedule_rule rule = {.max_tbs = 1}; /* a rank takes part in one task at a time */
   assert_int_equal(pccl_pass_refine(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_pass_lower(&ir), POLYCCL_SUCCESS);
   assert_int_equal(pccl_tasks_build(&ir, topology, &tasks), POLYCCL_SUCCESS);
-  assert_int_equal(pccl_schedule_hpds(&tasks, &rule, &pipeline), POLYCCL_SUCCESS);
+  assert_int_equal(pccl_schedule_hpds(&tasks, 1, &pipeline), POLYCCL_SUCCESS);
   /* Tasks: 0: chunk 0 to rank 1, 1: chunk 0 to rank 2, 2 and 3: the same of chunk 1. */
   static const int32_t expected[] = {0, 2, 1, 3};
   for (int i = 0; i < 4; i++) {

@@ -164,8 +164,8 @@ def check_page(case, label, rows, show=None):
     boxes = case.count(lambda *_: True)
     for line in results["redraw"]:
         print(f"{label}: {boxes} boxes, {line['zoom']:g} of the time in view: {line['ms']:.1f} ms a redraw "
-              f"({line['looked']} boxes looked at, {line['drawn']} drawn singly, {line['rows']} rows)")
-    check_between("boxes looked at when zoomed in", results["redraw"][-1]["looked"], 1, 40 * results["redraw"][-1]["rows"])
+              f"({line['examined']} boxes examined, {line['drawn']} drawn singly, {line['rows']} rows)")
+    check_between("boxes examined when zoomed in", results["redraw"][-1]["examined"], 1, 40 * results["redraw"][-1]["rows"])
 
 
 BOTH = """
@@ -175,7 +175,7 @@ BOTH = """
   const look = () => {
     const stats = window.polyccl.redraw(), boxes = view.shown.map(t => window.polyccl.boxRect(t, 0));
     const pixels = boxes.map(b => [...canvas.getContext("2d").getImageData(Math.round(b.x + b.width * 0.9), Math.round(b.y + 2), 1, 1).data].slice(0, 3));
-    seen.push({shown: view.shown.map(t => t.source), looked: stats.looked, boxes, pixels, spends: document.querySelectorAll(".spend").length});
+    seen.push({shown: view.shown.map(t => t.source), examined: stats.examined, boxes, pixels, spends: document.querySelectorAll(".spend").length});
   };
   window.polyccl.setSpan(page.traces[0].record.begin[0] - 1, page.traces[0].record.end[0] + 1);
   look();

@@ -139,7 +139,7 @@
         pixel(1, 1);
         times.push(performance.now() - start);
       }
-      results.redraw.push({zoom, ms: times.sort((a, b) => a - b)[2], looked: stats.looked, drawn: stats.drawn, rows: stats.rows});
+      results.redraw.push({zoom, ms: times.sort((a, b) => a - b)[2], examined: stats.examined, drawn: stats.drawn, rows: stats.rows});
     }
     key("0");
     if (wanted.show) { window.polyccl.setSpan(...wanted.show); window.polyccl.select(view.shown[0], target); }

@@ -1,4 +1,4 @@
-// Puts the page together: head, legend, theme, buttons, the loop that redraws.
+// Sets up the page: head, legend, theme, buttons, the redrawing.
 
 let redrawAsked = false;
 function redrawSoon() {
@@ -9,7 +9,7 @@ function redrawSoon() {
 
 function redraw() {
   redrawAsked = false;
-  drawLinks(); // its height decides the blocks'
+  drawLinks(); // its height decides the height of the blocks
   const stats = drawBlocks();
   drawOverview();
   return stats;
@@ -60,7 +60,7 @@ function fillLegend() {
 
 function fillSummary() {
   const rows = view.shown.map(trace => {
-    const bar = element("div", {className: "bar", role: "img"}), said = [];
+    const bar = element("div", {className: "bar", role: "img"}), spoken = [];
     sharesOf(trace).forEach((share, i) => {
       const name = i === 4 ? "idle" : i === 0 ? "busy" : page.states[i].title, text = `${name} ${(100 * share).toFixed(0)} %`;
       const piece = element("i", {className: i === 4 ? "idle" : "", title: text}, share > 0.08 ? text : "");
@@ -68,9 +68,9 @@ function fillSummary() {
       piece.style.width = 100 * share + "%";
       piece.style.background = paint;
       if (i < 4) piece.style.color = paint.startsWith("#") && toRgb(paint).reduce((a, b) => a + b) > 420 ? "#15181c" : "#fff";
-      if (share > 0) { bar.append(piece); said.push(text); }
+      if (share > 0) { bar.append(piece); spoken.push(text); }
     });
-    bar.ariaLabel = said.join(", ");
+    bar.ariaLabel = spoken.join(", ");
     return element("div", {className: "spend"}, element("b", {}, `${trace.source} `, element("span", {}, formatTime(trace.duration))), bar);
   });
   document.getElementById("summary").replaceChildren(...rows);
@@ -136,8 +136,8 @@ function listenToButtons() {
 }
 
 function start() {
-  const most = 120; // rows that one can still find one's way in
-  if (page.traces.some(trace => trace.block.rank.length > most)) view.collapsed = new Set(allBlocks().map(([rank]) => rank));
+  const maxRows = 120; // pages with more rows start folded
+  if (page.traces.some(trace => trace.block.rank.length > maxRows)) view.collapsed = new Set(allBlocks().map(([rank]) => rank));
   page.traces.forEach(prepareLinks);
   document.getElementById("critical").hidden = !page.traces.some(trace => trace.hasCritical);
   view.shown = [page.traces[0]];
@@ -152,5 +152,5 @@ function start() {
 }
 
 start();
-// For the console: look things up, steer the page, time a redraw.
+// For the console: look at the data, control the page, time a redraw.
 window.polyccl = {page, view, boxRect, select, reveal, setSpan, fitAll, search, redraw, setTheme};

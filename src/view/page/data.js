@@ -1,8 +1,8 @@
-// The page's data: arrays of the trace, unpacked from base64 (little-endian), and what is derived from them.
+// The data of the page: the arrays of each trace, unpacked from base64 (little-endian), and what is derived from them.
 
 const TYPES = {f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, u1: Uint8Array};
 
-// "i4:base64": the type, then the bytes.
+// `text` is the type, a colon, and the bytes in base64: "i4:AQAAAA==".
 function unpack(text) {
   const bytes = atob(text.slice(3));
   const store = new Uint8Array(bytes.length);
@@ -17,7 +17,7 @@ function unpackAll(object) {
   return object;
 }
 
-// The first index in [low, high) whose value is greater than `value`; values ascend.
+// The first index in [low, high) whose value is greater than `value`. The values ascend.
 function upperBound(values, value, low, high) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -26,7 +26,7 @@ function upperBound(values, value, low, high) {
   return low;
 }
 
-// kind: the index of the paint: ops first, then the waiting states.
+// trace.kind is the index of the paint of each record: first come the ops, then the waiting states.
 function prepareTrace(trace, index, page) {
   trace.index = index;
   unpackAll(trace.block);
@@ -39,7 +39,7 @@ function prepareTrace(trace, index, page) {
   trace.blocksOf = new Map();
   for (let i = 0; i < count; i++) trace.kind[i] = state[i] === 0 ? op[step[i]] : page.ops.length + state[i] - 1;
   for (let i = 0; i < trace.block.rank.length; i++) trace.blocksOf.set(trace.block.rank[i] + "." + trace.block.tb[i], i);
-  trace.readers = null;
+  trace.receivers = null;
   trace.short = {simulated: "sim", measured: "run"}[trace.source] || trace.source.slice(0, 7);
   trace.hasCritical = trace.record.critical.some(x => x === 1);
   return trace;
@@ -48,25 +48,25 @@ function prepareTrace(trace, index, page) {
 function loadPage() {
   const page = JSON.parse(document.getElementById("data").textContent);
   page.traces.forEach((trace, index) => {
-    if (index > 0 && trace.source === page.traces[0].source) trace.source = "recorded"; // a simulation of another day
+    if (index > 0 && trace.source === page.traces[0].source) trace.source = "recorded"; // two traces of one source
     prepareTrace(trace, index, page);
   });
   return page;
 }
 
-// The records that receive what `record` sent. The reverse of record.message, made when first asked for.
-function receiversOf(trace, record) {
-  if (trace.readers === null) {
-    trace.readers = new Map();
-    trace.record.message.forEach((sender, i) => { if (sender >= 0) trace.readers.set(sender, i); });
+// The record that receives what `record` sent, or -1. The map is the reverse of record.message, made on first use.
+function receiverOf(trace, record) {
+  if (trace.receivers === null) {
+    trace.receivers = new Map();
+    trace.record.message.forEach((sender, i) => { if (sender >= 0) trace.receivers.set(sender, i); });
   }
-  const found = trace.readers.get(record);
+  const found = trace.receivers.get(record);
   return found === undefined ? -1 : found;
 }
 
 function blockOfRecord(trace, record) { return trace.step.block[trace.record.step[record]]; }
 
-// The record of a block at `time`, or -1. With `slack` > 0 also the nearest one within it.
+// The record of a block at `time`, else a record not farther than `slack` from it, else -1.
 function recordAt(trace, block, time, slack) {
   const first = trace.block.record[block], last = trace.block.record[block + 1];
   const {begin, end} = trace.record;
@@ -77,7 +77,7 @@ function recordAt(trace, block, time, slack) {
   return -1;
 }
 
-// Shares of thread block time: [busy, wait data, wait credit, wait block, idle].
+// The shares of the thread blocks' time: [busy, wait data, wait credit, wait block, idle].
 function sharesOf(trace) {
   const {begin, end, state} = trace.record, sums = [0, 0, 0, 0, 0];
   for (let i = 0; i < state.length; i++) sums[state[i]] += end[i] - begin[i];

@@ -1,4 +1,4 @@
-// Pointer and keyboard.
+// Handles the pointer and the keyboard.
 
 function hitAt(x, y) {
   const width = blocksPane.clientWidth;
@@ -35,7 +35,7 @@ function clearSelection() {
   redrawSoon();
 }
 
-// Selects the box and moves it into sight.
+// Selects the box and moves it into view.
 function reveal(trace, record) {
   const block = blockOfRecord(trace, record), rank = trace.block.rank[block];
   if (!view.shown.includes(trace)) showTraces([trace]);
@@ -133,7 +133,7 @@ function listenToPointer() {
     if (hit && hit.record >= 0) zoomTo(hit.trace, hit.record);
   });
   blocksPane.addEventListener("wheel", event => {
-    if (event.shiftKey) return; // the scroller's own way over the ranks
+    if (event.shiftKey) return; // the browser scrolls over the ranks
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 300 : 1, width = blocksPane.clientWidth;
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
@@ -156,7 +156,7 @@ function listenToPointer() {
   overview.addEventListener("pointermove", jump);
 }
 
-// The neighbour of the selection: along its block, or on the next block at the same time.
+// Selects a neighbour of the selection: in its block, or in the next block at the same time.
 function stepSelection(along, across) {
   if (!view.selected) {
     const trace = view.shown[0];

@@ -1,10 +1,10 @@
-// Links' utilisation over time, and the overview of everything on top.
+// Draws the utilisation of links over time, and the overview at the top.
 
 const linksPane = document.getElementById("links"), linksCanvas = linksPane.querySelector("canvas");
 const LINK_ROW = 38, LINK_AREA = 18;
 const overview = document.getElementById("overview");
 
-// Mean rate of each link over the whole time; the links that carry something, busiest first.
+// Sets trace.busyLinks: the links that carry data, the busiest first, with their mean rate over the whole time.
 function prepareLinks(trace) {
   const {time, rate} = trace.sample;
   trace.busyLinks = trace.links.map((link, index) => {
@@ -22,8 +22,8 @@ function prepareLinks(trace) {
 
 function linksTrace() { return view.shown.find(trace => trace.busyLinks.length > 0); }
 
-function drawLink(s, trace, link, y) {
-  const {context, ratio} = s, {time, rate} = trace.sample, width = Math.round(plotWidth(s.width / ratio) * ratio);
+function drawLink(surface, trace, link, y) {
+  const {context, ratio} = surface, {time, rate} = trace.sample, width = Math.round(plotWidth(surface.width / ratio) * ratio);
   const sums = new Float32Array(width), scale = width / (view.end - view.begin), last = link.sample + link.samples;
   for (let i = Math.max(link.sample, upperBound(time, view.begin, link.sample, last) - 1); i < last && time[i] < view.end; i++) {
     const x0 = Math.max(0, (time[i] - view.begin) * scale), x1 = Math.min(width, ((i + 1 < last ? time[i + 1] : trace.duration) - view.begin) * scale);
@@ -67,24 +67,25 @@ function drawLinks() {
   linksPane.style.height = Math.min(whole, Math.floor(window.innerHeight * 0.26)) + "px";
   const height = linksPane.clientHeight, scroll = linksPane.scrollTop;
   linksPane.querySelector(".spacer").style.height = Math.max(0, whole - height) + "px";
-  const s = prepareCanvas(linksCanvas, linksPane.clientWidth, height);
+  const surface = prepareCanvas(linksCanvas, linksPane.clientWidth, height);
   for (let i = Math.floor(scroll / LINK_ROW); i < trace.busyLinks.length && i * LINK_ROW - scroll < height; i++) {
-    drawLink(s, trace, trace.busyLinks[i], i * LINK_ROW - scroll);
+    drawLink(surface, trace, trace.busyLinks[i], i * LINK_ROW - scroll);
   }
 }
 
-// The link under the pointer and its rate then: [text, ...] or null.
+// What the tip says about the link at (x, y) and its rate at that time: [text, ...], or null.
 function linkAt(x, y) {
   const trace = linksTrace(), index = Math.floor((y + linksPane.scrollTop) / LINK_ROW), time = xToTime(x, linksPane.clientWidth);
   if (!trace || index < 0 || index >= trace.busyLinks.length) return null;
   const link = trace.busyLinks[index], last = link.sample + link.samples;
   const i = upperBound(trace.sample.time, time, link.sample, last) - 1, rate = i >= link.sample && time <= trace.duration ? trace.sample.rate[i] : 0;
   const share = link.scale > 0 ? ` of ${link.scale.toPrecision(3)}: ${(100 * rate / link.scale).toFixed(0)} %` : "";
-  return x < GUTTER ? [link.name, `mean ${link.mean.toPrecision(3)} GB/s, most ${link.peak.toPrecision(3)} GB/s`]
+  return x < GUTTER ? [link.name, `mean ${link.mean.toPrecision(3)} GB/s, max ${link.peak.toPrecision(3)} GB/s`]
       : [link.name, `${rate.toPrecision(3)} GB/s${share}`, `at ${formatTime(time, (view.end - view.begin) / 1000)}`];
 }
 
-// Per pixel the mean colour of all blocks, busy above waiting; made when size, theme or trace change.
+// The mean colour of all blocks for each pixel, summed apart for busy and waiting. It is made anew when the size, the
+// theme or the trace changes.
 function overviewImage(width) {
   const key = [width, view.dark, view.shown.map(t => t.index).join()].join("/");
   if (overviewImage.key === key) return overviewImage.sums;
@@ -103,9 +104,9 @@ function overviewImage(width) {
 }
 
 function drawOverview() {
-  const s = prepareCanvas(overview, overview.clientWidth, 46), {context, ratio} = s;
-  const left = GUTTER * ratio, width = Math.round(plotWidth(s.width / ratio) * ratio), {busy, wait} = overviewImage(width);
-  const base = s.height - 5 * ratio, full = s.height - 10 * ratio;
+  const surface = prepareCanvas(overview, overview.clientWidth, 46), {context, ratio} = surface;
+  const left = GUTTER * ratio, width = Math.round(plotWidth(surface.width / ratio) * ratio), {busy, wait} = overviewImage(width);
+  const base = surface.height - 5 * ratio, full = surface.height - 10 * ratio;
   context.fillStyle = view.colors.stripe;
   context.fillRect(left, base - full, width, full);
   for (let p = 0; p < width; p++) {
@@ -132,5 +133,5 @@ function drawOverview() {
   context.fillStyle = view.colors.soft;
   context.font = `${11 * ratio}px ${FONT}`;
   context.textBaseline = "middle";
-  context.fillText("all ranks", 10 * ratio, s.height / 2);
+  context.fillText("all ranks", 10 * ratio, surface.height / 2);
 }

@@ -1,36 +1,41 @@
-// Search: words that must all match. Ops and states by name, rank:N and the like by number, all else as part of a source
-// line. Boxes that do not match fade.
+// The search. All words must match: ops and states by name, rank:N and the like by number, anything else as a part of a
+// source line. Boxes that do not match fade.
 
-const KEYS = {
-  rank: (t, r) => t.block.rank[blockOfRecord(t, r)], tb: (t, r) => t.block.tb[blockOfRecord(t, r)],
-  step: (t, r) => t.step.number[t.record.step[r]], batch: (t, r) => t.record.batch[r],
-  channel: null, peer: null, line: null, op: null,
+// By field the numbers that a record has there.
+const FIELDS = {
+  rank: (trace, record) => [trace.block.rank[blockOfRecord(trace, record)]],
+  tb: (trace, record) => [trace.block.tb[blockOfRecord(trace, record)]],
+  step: (trace, record) => [trace.step.number[trace.record.step[record]]],
+  batch: (trace, record) => [trace.record.batch[record]],
+  peer: (trace, record) => [trace.step.recvRank, trace.step.sendRank].map(ranks => ranks[trace.record.step[record]]),
+  channel: (trace, record) => [trace.step.recvChannel, trace.step.sendChannel].map(channels => channels[trace.record.step[record]]),
+  line: null, op: null,
 };
 
-// A test (trace, record) -> bool for one word.
+// Returns the test for one word, a function (trace, record) -> bool.
 function testFor(word) {
-  const lower = word.toLowerCase(), [key, value] = lower.includes(":") ? [lower.slice(0, lower.indexOf(":")), lower.slice(lower.indexOf(":") + 1)] : ["", lower];
+  const lower = word.toLowerCase(), colon = lower.indexOf(":");
+  const key = colon >= 0 ? lower.slice(0, colon) : "", value = lower.slice(colon + 1);
   const number = /^\d+$/.test(value) ? Number(value) : null;
-  if (key in KEYS && KEYS[key] && number !== null) return (t, r) => KEYS[key](t, r) === number;
-  if (key === "peer" && number !== null) return (t, r) => t.step.recvRank[t.record.step[r]] === number || t.step.sendRank[t.record.step[r]] === number;
-  if (key === "channel" && number !== null) return (t, r) => t.step.recvChannel[t.record.step[r]] === number || t.step.sendChannel[t.record.step[r]] === number;
-  if (lower === "critical") return (t, r) => t.record.critical[r] === 1;
+  if (key in FIELDS && FIELDS[key] && number !== null) return (trace, record) => FIELDS[key](trace, record).includes(number);
+  if (lower === "critical") return (trace, record) => trace.record.critical[record] === 1;
   const state = page.states.findIndex(s => s.name === lower || s.name === "wait " + lower);
-  if (state >= 0) return (t, r) => t.record.state[r] === state;
-  if (lower === "wait" || lower === "waiting") return (t, r) => t.record.state[r] !== 0;
+  if (state >= 0) return (trace, record) => trace.record.state[record] === state;
+  if (lower === "wait" || lower === "waiting") return (trace, record) => trace.record.state[record] !== 0;
   const op = page.ops.findIndex(o => o.known && o.name === (key === "op" ? value : lower));
-  if (op >= 0) return (t, r) => t.step.op[t.record.step[r]] === op;
+  if (op >= 0) return (trace, record) => trace.step.op[trace.record.step[record]] === op;
   const part = key === "line" ? ":" + value : lower;
-  const hits = page.traces.map(t => t.places.map(place => part === "" ? false : key === "line" ? place.toLowerCase().endsWith(part) : place.toLowerCase().includes(part)));
-  return (t, r) => { const place = t.step.place[t.record.step[r]]; return place >= 0 && hits[t.index][place]; };
+  const contains = place => key === "line" ? place.endsWith(part) : place.includes(part);
+  const hits = page.traces.map(trace => trace.places.map(place => part !== "" && contains(place.toLowerCase())));
+  return (trace, record) => { const place = trace.step.place[trace.record.step[record]]; return place >= 0 && hits[trace.index][place]; };
 }
 
 function search(text) {
   const words = text.trim().split(/\s+/).filter(w => w !== "");
-  const joined = []; // "rank 3" is as good as "rank:3"
+  const joined = []; // "rank 3" means "rank:3"
   for (const word of words) {
     const before = joined[joined.length - 1];
-    if (/^\d+$/.test(word) && before !== undefined && before.toLowerCase() in KEYS) joined[joined.length - 1] = before + ":" + word;
+    if (/^\d+$/.test(word) && before !== undefined && before.toLowerCase() in FIELDS) joined[joined.length - 1] = before + ":" + word;
     else joined.push(word);
   }
   view.matches = null;
@@ -39,9 +44,9 @@ function search(text) {
     const tests = joined.map(testFor);
     view.matches = page.traces.map(trace => {
       const marks = new Uint8Array(trace.kind.length);
-      for (let r = 0; r < marks.length; r++) {
-        marks[r] = tests.every(test => test(trace, r)) ? 1 : 0;
-        if (view.shown.includes(trace)) view.matchCount += marks[r];
+      for (let record = 0; record < marks.length; record++) {
+        marks[record] = tests.every(test => test(trace, record)) ? 1 : 0;
+        if (view.shown.includes(trace)) view.matchCount += marks[record];
       }
       return marks;
     });
@@ -51,7 +56,7 @@ function search(text) {
   redrawSoon();
 }
 
-// The match after (direction 1) or before (-1) the selection, over all blocks, by time.
+// Selects the match after (direction 1) or before (-1) the selection, over all blocks, in order of time.
 function nextMatch(direction) {
   const trace = view.selected && view.shown.includes(view.selected.trace) ? view.selected.trace : view.shown[0];
   if (!view.matches || !trace) return;

@@ -1,6 +1,6 @@
-// Words for boxes: what the tip, the details and the screen reader say.
+// The texts of boxes, for the tip, the details and the screen reader.
 
-// A time in us, with digits for the given resolution.
+// A time in us as text, with as many digits as `resolution` (us) needs.
 function formatTime(us, resolution) {
   const size = Math.max(Math.abs(us), 1e-9), unit = size >= 1e6 ? [1e6, "s"] : size >= 1e3 ? [1e3, "ms"] : [1, "\u00b5s"];
   const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10((resolution || size / 100) / unit[0]))));
@@ -59,7 +59,7 @@ function titleOf(page, trace, record) {
   return trace.record.state[record] === 0 ? name : `${name}: ${page.states[trace.record.state[record]].title}`;
 }
 
-// Pairs [term, text, kind]; kind "code" or {go: record}.
+// Rows [term, text, kind]. `kind` is "code", or {go: record} for a link to another box, or missing.
 function describe(page, trace, record) {
   const step = trace.record.step[record], s = trace.step, r = trace.record, block = s.block[step];
   const rows = [];
@@ -79,7 +79,7 @@ function describe(page, trace, record) {
   rows.push(["time", `${formatTime(r.begin[record], digits)} to ${formatTime(r.end[record], digits)}: ${formatTime(length)}`]);
   if (r.critical[record]) rows.push(["critical", "on the critical path"]);
   if (r.message[record] >= 0) rows.push(["sent by", stepName(trace, r.step[r.message[record]]), {go: r.message[record]}]);
-  const receiver = r.state[record] === 0 && s.sendRank[step] >= 0 ? receiversOf(trace, record) : -1;
+  const receiver = r.state[record] === 0 && s.sendRank[step] >= 0 ? receiverOf(trace, record) : -1;
   if (receiver >= 0) rows.push(["received by", stepName(trace, r.step[receiver]), {go: receiver}]);
   return rows;
 }

@@ -1,10 +1,10 @@
-// What is shown: the span of time, the rows, the selection, the match of a search. Everything that draws reads it.
+// The state of the page: the span of time, the rows, the selection, the matches of a search. All that draws reads it.
 
 const page = loadPage();
 const view = {
   begin: 0, end: 1,              // us
   shown: [],                     // traces, in order
-  rows: [], height: 0,           // [{rank, block: {rank, tb} or null, y, height}], sorted by y
+  rows: [], height: 0,           // [{rank, tb, first, tbs, y, height}], sorted by y; tb -1: a folded rank
   collapsed: new Set(),          // ranks
   selected: null, hovered: null, // {trace, record}
   matches: null,                 // per trace Uint8Array over records, or null
@@ -28,12 +28,12 @@ function allBlocks() {
   return [...blocks].sort((a, b) => a[0] - b[0]).map(([rank, tbs]) => [rank, [...tbs].sort((a, b) => a - b)]);
 }
 
-// Rows are as high as the window allows, within bounds in which boxes can be read.
+// Rows are as high as the window allows, within the bounds in which boxes can be read.
 function layoutRows(available) {
   const ranks = allBlocks(), parts = view.shown.length;
   const count = ranks.reduce((sum, [rank, tbs]) => sum + (view.collapsed.has(rank) ? 1 : tbs.length), 0);
-  const wish = (available - ranks.length * RANK_GAP) / Math.max(1, count);
-  const height = Math.round(Math.min(26 * Math.sqrt(parts), Math.max(13 * parts + (parts - 1) * 3, wish)));
+  const wanted = (available - ranks.length * RANK_GAP) / Math.max(1, count);
+  const height = Math.round(Math.min(26 * Math.sqrt(parts), Math.max(13 * parts + (parts - 1) * 3, wanted)));
   let y = 4;
   view.rows = [];
   for (const [rank, tbs] of ranks) {
@@ -75,8 +75,8 @@ function partsOf(row) {
 }
 
 function setSpan(begin, end) {
-  const whole = spanOf(), least = Math.max(MIN_SPAN, whole * 1e-9);
-  let length = Math.min(Math.max(end - begin, least), whole * 1.04);
+  const whole = spanOf(), shortest = Math.max(MIN_SPAN, whole * 1e-9);
+  let length = Math.min(Math.max(end - begin, shortest), whole * 1.04);
   const middle = (begin + end) / 2, low = -whole * 0.02, high = whole * 1.02;
   view.begin = Math.min(Math.max(middle - length / 2, low), high - length);
   view.end = view.begin + length;
@@ -85,7 +85,7 @@ function setSpan(begin, end) {
 
 function fitAll() { const whole = spanOf(); setSpan(-whole * 0.005, whole * 1.012); }
 
-// `at`: the time that stays in place.
+// The time `at` stays in place.
 function zoomBy(factor, at) {
   const middle = at === undefined ? (view.begin + view.end) / 2 : at;
   setSpan(middle - (middle - view.begin) * factor, middle + (view.end - middle) * factor);
