@@ -25,7 +25,8 @@ def options_of(command):
 
 
 def main():
-    commands = re.findall(r"^  polyccl (\w+)", subprocess.run([TOOL, "help"], check=True, capture_output=True).stdout.decode(), re.M)
+    listed = subprocess.run([TOOL, "help"], check=True, capture_output=True).stdout.decode()
+    commands = re.findall(r"^  (\w+)  ", listed.split("Commands:")[1].split("\n\n")[0], re.M)
     pages = {name for name in os.listdir(MAN) if name.endswith(".1")}
     faults = []
     wanted = {"polyccl.1"} | {f"polyccl-{c}.1" for c in commands}
