@@ -26,6 +26,6 @@ section "thread sanitizer"
 scripts/build.sh tsan
 ctest --test-dir build/tsan -j2 -L tsan --no-label-summary
 
-section "every fuzzer for a minute"
-tests/fuzz/run.sh "${FUZZ_SECONDS:-60}"
+section "every fuzzer for half a minute"
+tests/fuzz/run.sh "${FUZZ_SECONDS:-30}"
 section "done"

@@ -21,7 +21,7 @@ static const double work_slack = 1;
 
 static uint64_t work_blocks;
 
-void __sanitizer_cov_trace_pc(void);
+void __wrap___sanitizer_cov_trace_pc(void); /* libFuzzer has a __sanitizer_cov_trace_pc of its own */
 void *__real_memcpy(void *to, const void *from, size_t size);
 void *__real_memmove(void *to, const void *from, size_t size);
 void *__real_memset(void *to, int value, size_t size);
@@ -31,7 +31,7 @@ void *__wrap_memmove(void *to, const void *from, size_t size);
 void *__wrap_memset(void *to, int value, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 
-WORK_UNSEEN void __sanitizer_cov_trace_pc(void) { work_blocks++; }
+WORK_UNSEEN void __wrap___sanitizer_cov_trace_pc(void) { work_blocks++; }
 
 WORK_UNSEEN void *__wrap_memcpy(void *to, const void *from, size_t size) {
   work_blocks += size / 64;
