@@ -1,5 +1,5 @@
-# PolyCCL. `make demo` and `make check` are all that a newcomer needs; these two, `make bench`, `make fuzz` and
-# `make packages` install the Debian packages that they lack (as root). No other target installs a package.
+# PolyCCL. `make demo` and `make check` are all that a newcomer needs. These two, and `make packages`, install the
+# Debian packages that they lack (as root); no other target installs a package.
 # CMake does the work; see CMakePresets.json.
 
 BUILD = build/release
@@ -20,11 +20,12 @@ check: packages-check
 	@scripts/check.sh
 
 # Measurements; docs/results.md says which command gives which figure.
-bench: packages all
+bench: all
 	@scripts/bench.sh $(BUILD)
 
 # Long fuzzing: SECONDS_EACH for each target (default 600).
-fuzz: packages-check
+fuzz:
+	@scripts/packages.sh --require cmake/packages.txt cmake/packages-check.txt
 	@tests/fuzz/run.sh $(or $(SECONDS_EACH),600)
 
 # Climbs to the inputs that make a stage work most for their size (tests/fuzz/work.h); keeps them in build/work.

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
-scripts/packages.sh cmake/packages-bench.txt
+scripts/packages.sh --require cmake/packages-bench.txt
 part() {
   printf '\n## %s\n\n    %s\n\n' "$1" "${*:2}"
   "${@:2}"
