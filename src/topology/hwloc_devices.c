@@ -29,10 +29,23 @@ static bool is_rdma_nic(const pccl_hwloc *m, const pccl_hwloc_obj *obj) {
 }
 
 const pccl_hwloc_product *pccl_hwloc_find_product(const char *text) {
-  static const pccl_hwloc_product products[] = {{"B300", "B200", false},          {"B200", "B200", true},
-                                                {"H200", "H200-SXM", true},       {"H100", "H100-SXM5", true},
-                                                {"A100", "A100-SXM4-40GB", true}, {"V100", "V100-SXM2", true},
-                                                {"MI300X", "MI300X", true},       {"MI350X", "MI350X", true}};
+  /* The first part that the name contains. A variant that has no model of its own takes that of its kind. */
+  static const pccl_hwloc_product products[] = {
+      {"B300", "B200", false},
+      {"B200", "B200", true},
+      {"H200 NVL", "H200-SXM", false},
+      {"H200", "H200-SXM", true},
+      {"H100 PCIe", "H100-SXM5", false},
+      {"H100 NVL", "H100-SXM5", false},
+      {"H100", "H100-SXM5", true},
+      {"A100-SXM4-40GB", "A100-SXM4-40GB", true},
+      {"A100-SXM4-80GB", "A100-SXM4-40GB", false},
+      {"A100", "A100-SXM4-40GB", false},
+      {"V100-SXM2", "V100-SXM2", true},
+      {"V100", "V100-SXM2", false},
+      {"MI300X", "MI300X", true},
+      {"MI350X", "MI350X", true},
+  };
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
     if (strstr(text, products[i].part) != NULL) {
       return &products[i];
