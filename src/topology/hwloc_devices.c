@@ -39,9 +39,11 @@ const pccl_hwloc_product *pccl_hwloc_find_product(const char *text) {
       {"H100 NVL", "H100-SXM5", false},
       {"H100", "H100-SXM5", true},
       {"A100-SXM4-40GB", "A100-SXM4-40GB", true},
+      {"A100 SXM4 40GB", "A100-SXM4-40GB", true}, /* as the list of PCI ids writes it */
       {"A100-SXM4-80GB", "A100-SXM4-40GB", false},
       {"A100", "A100-SXM4-40GB", false},
       {"V100-SXM2", "V100-SXM2", true},
+      {"V100 SXM2", "V100-SXM2", true},
       {"V100", "V100-SXM2", false},
       {"MI300X", "MI300X", true},
       {"MI350X", "MI350X", true},
