@@ -93,7 +93,7 @@ static void own_plans(void **state) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     char path[1024];
     polyccl_program *program;
-    polyccl_plan *plan;
+    polyccl_plan *plan = NULL;
     polyccl_param param = {all[i].name, all[i].value};
     snprintf(path, sizeof path, "%s/algorithms/%s.lua", POLYCCL_SOURCE_DIR, all[i].file);
     if (polyccl_program_load(path, &param, 1, &program) != POLYCCL_SUCCESS ||

@@ -56,7 +56,7 @@ static void algorithms(void **state) {
     char path[512];
     int params = 0;
     polyccl_program *program;
-    polyccl_plan *plan;
+    polyccl_plan *plan = NULL;
     polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
                                        .placement = i % 2 == 0 ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
     snprintf(path, sizeof path, POLYCCL_SOURCE_DIR "/algorithms/%s.lua", all[i / 2].file);
