@@ -14,11 +14,11 @@ static const char *yes_no(bool yes) { return yes ? "yes" : "no"; }
 
 /* XML does not say how many slots a connection has; each executor has its own number. */
 static void print_slots(const polyccl_plan *plan, int32_t needed) {
-  const pccl_xml_target *target;
   printf("  slots of the targets with %s:", polyccl_protocol_name(plan->protocol));
-  for (size_t i = 0; (target = pccl_xml_target_at(i)) != NULL; i++) {
-    int32_t has = target->depth[plan->protocol];
-    printf("%s %s %d%s", i > 0 ? "," : "", target->word, has, has < needed ? " (too few)" : "");
+  for (int format = POLYCCL_FORMAT_XML; pccl_format_words[format] != NULL; format++) {
+    int32_t has = pccl_xml_target_of((polyccl_format)format)->depth[plan->protocol];
+    printf("%s %s %d%s", format > POLYCCL_FORMAT_XML ? "," : "", pccl_format_words[format], has,
+           has < needed ? " (too few)" : "");
   }
   printf("\n");
 }
@@ -39,21 +39,21 @@ static void print_report(const char *path, const polyccl_plan *plan, const polyc
 }
 
 /* A target can run a plan if the plan can be written for it. */
-static polyccl_result check_target(const char *path, const polyccl_plan *plan, const pccl_xml_target *target) {
+static polyccl_result check_target(const char *path, const polyccl_plan *plan, polyccl_format target) {
   FILE *nowhere = fopen("/dev/null", "w");
   if (nowhere == NULL) {
     return pccl_fail_errno("cannot open /dev/null");
   }
-  polyccl_result result = polyccl_plan_write(plan, target->format, nowhere);
+  polyccl_result result = polyccl_plan_write(plan, target, nowhere);
   fclose(nowhere);
   if (result != POLYCCL_SUCCESS) {
-    return pccl_prefix(result, "%s is right, but not for the target %s: ", path, target->word);
+    return pccl_prefix(result, "%s is right, but not for the target %s: ", path, pccl_format_words[target]);
   }
   return POLYCCL_SUCCESS;
 }
 
-/* `target` may be NULL. */
-static polyccl_result verify_plan_file(const char *path, const pccl_xml_target *target) {
+/* `target` POLYCCL_FORMAT_PLAN: none. */
+static polyccl_result verify_plan_file(const char *path, polyccl_format target) {
   polyccl_plan *plan;
   polyccl_verify_report report;
   polyccl_result result = polyccl_plan_read(path, &plan);
@@ -61,13 +61,13 @@ static polyccl_result verify_plan_file(const char *path, const pccl_xml_target *
     return result;
   }
   result = polyccl_plan_verify(plan, &report);
-  if (result == POLYCCL_SUCCESS && target != NULL) {
+  if (result == POLYCCL_SUCCESS && target != POLYCCL_FORMAT_PLAN) {
     result = check_target(path, plan, target);
   }
   if (result == POLYCCL_SUCCESS) {
     print_report(path, plan, &report);
-    if (target != NULL) {
-      printf("  fits the target %s: yes\n", target->word);
+    if (target != POLYCCL_FORMAT_PLAN) {
+      printf("  fits the target %s: yes\n", pccl_format_words[target]);
     }
   }
   polyccl_plan_destroy(plan);
@@ -97,8 +97,7 @@ static int verify_command(int argc, char **argv) {
   if (status != PCCL_EXIT_OK || args.path == NULL) {
     return status != PCCL_EXIT_OK ? status : pccl_tool_missing("verify", "a plan");
   }
-  polyccl_result result = verify_plan_file(
-      args.path, args.format == POLYCCL_FORMAT_PLAN ? NULL : pccl_xml_target_of((polyccl_format)args.format));
+  polyccl_result result = verify_plan_file(args.path, (polyccl_format)args.format);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }

@@ -49,7 +49,9 @@ static polyccl_result read_open_file(const char *path, int fd, size_t max_bytes,
   }
   const char *start = bytes.data;
   pccl_skip_mark(&start, &bytes.len);
-  memmove(bytes.data, start, bytes.len);
+  if (start != bytes.data) {
+    memmove(bytes.data, start, bytes.len);
+  }
   bytes.data[bytes.len] = '\0';
   *text = bytes.data;
   *length = bytes.len;

@@ -11,11 +11,6 @@
 
 static bool is_plan_xml_kind(pccl_kind kind) { return kind == PCCL_KIND_PLAN_XML || kind == PCCL_KIND_XML; }
 
-bool pccl_is_plan(const char *text, size_t length) {
-  pccl_kind kind = pccl_kind_of(text, length);
-  return kind == PCCL_KIND_PLAN_TEXT || is_plan_xml_kind(kind);
-}
-
 static bool is_pipe(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);

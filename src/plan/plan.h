@@ -8,9 +8,8 @@
 
 pccl_collective_spec pccl_plan_spec(const polyccl_plan *plan);
 
-/* True if the text begins as polyccl_plan_parse() accepts it: as plan text or MSCCL XML. False for programs (Lua, and
- * the JSON and XML of synthesisers). */
-bool pccl_is_plan(const char *text, size_t length);
+/* *plan is true for what polyccl_plan_parse() accepts by its beginning, plan text or MSCCL XML, and false for programs
+ * (Lua, and the JSON and XML of synthesisers). Fails for a file that is neither. */
 polyccl_result pccl_is_plan_file(const char *path, bool *plan);
 
 /* What each op uses (docs/plan.md, Steps). All that depends on an op alone is read from here. */

@@ -310,14 +310,6 @@ static void XMLCALL on_element_start(void *data, const XML_Char *name, const XML
       return;
     }
   }
-  if (s->level == IN_FILE && (strcmp(name, "Algo") == 0 || strcmp(name, "tree") == 0)) {
-    stop_parser(
-        s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at,
-                        "<%s> begins a program of trees, not a plan: compile it, or pass it to a command that takes "
-                        "programs",
-                        name));
-    return;
-  }
   static const char *const places[] = {
       [IN_FILE] = "an MSCCL file", [IN_ALGO] = "<algo>", [IN_GPU] = "<gpu>", [IN_TB] = "<tb>", [IN_STEP] = "a step"};
   stop_parser(s, pccl_fail_at(POLYCCL_ERROR_INVALID, e.at, "<%.32s> does not belong in %s", name, places[s->level]));

@@ -15,8 +15,6 @@
 static const pccl_xml_target targets[] = {
     [POLYCCL_FORMAT_XML] =
         {
-            .word = "xml",
-            .format = POLYCCL_FORMAT_XML,
             .name = "microsoft/msccl",
             .reduce_scatter = "reduce_scatter",
             .collectives = BIT(ALLREDUCE) | BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLTOALL) | BIT(BROADCAST) |
@@ -37,8 +35,6 @@ static const pccl_xml_target targets[] = {
         },
     [POLYCCL_FORMAT_XML_AZURE] =
         {
-            .word = "azure",
-            .format = POLYCCL_FORMAT_XML_AZURE,
             .name = "the Azure executor",
             .reduce_scatter = "reducescatter",
             .place_flags = true,
@@ -61,8 +57,6 @@ static const pccl_xml_target targets[] = {
         },
     [POLYCCL_FORMAT_XML_RCCL] =
         {
-            .word = "rccl",
-            .format = POLYCCL_FORMAT_XML_RCCL,
             .name = "RCCL",
             .reduce_scatter = "reducescatter",
             .place_flags = true,
@@ -85,11 +79,6 @@ static const pccl_xml_target targets[] = {
             .message = {[POLYCCL_SIMPLE] = 2 << 20, [POLYCCL_LL] = 16384, [POLYCCL_LL128] = 50176},
         },
 };
-
-const pccl_xml_target *pccl_xml_target_at(size_t index) {
-  size_t first = POLYCCL_FORMAT_XML, all = sizeof targets / sizeof targets[0];
-  return index < all - first ? &targets[first + index] : NULL;
-}
 
 const pccl_xml_target *pccl_xml_target_of(polyccl_format format) { return &targets[format]; }
 

@@ -6,8 +6,6 @@
 #include <polyccl/program.h>
 
 typedef struct pccl_xml_target {
-  const char *word; /* `compile --format`, `verify --target` */
-  polyccl_format format;
   const char *name;
   const char *reduce_scatter;     /* the collective's name there */
   bool place_flags;               /* outofplace is wanted beside inplace */
@@ -27,7 +25,6 @@ typedef struct pccl_xml_target {
 } pccl_xml_target;
 
 const pccl_xml_target *pccl_xml_target_of(polyccl_format format);
-const pccl_xml_target *pccl_xml_target_at(size_t index); /* NULL: no more */
 
 /* LIMIT or UNSUPPORTED: the message names the limit, the target and a remedy. The first function checks what rewriting
  * a plan for the target (xml_lower.h) does not change, the second everything else, on the plan as it will be written.
