@@ -47,7 +47,8 @@ for target in xml azure; do
   "$polyccl" verify "$folder/ring.xml" --target $target >"$folder/report"
   grep -q "fits the target $target: yes" "$folder/report"
 done
-fails "--target expects plan, xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
+fails "--target expects xml, azure or rccl, not \"nccl\"" "$polyccl" verify --target nccl "$deep"
+fails "--target expects xml, azure or rccl, not \"plan\"" "$polyccl" verify --target plan "$deep"
 
 # Sums in XML: each reduction waits for what it adds, though all add into one chunk.
 "$polyccl" compile "$source/algorithms/allreduce_oneshot.lua" -p ranks=4 --format xml -o "$folder/oneshot.xml"

@@ -76,7 +76,8 @@ static polyccl_result verify_plan_file(const char *path, polyccl_format target) 
 
 typedef struct verify_args {
   const char *path;
-  int format; /* of the target, as an index in pccl_format_words; 0: no target was named */
+  int target; /* an index in the words from POLYCCL_FORMAT_XML on */
+  bool has_target;
 } verify_args;
 
 static const pccl_tool_option verify_options[] = {
@@ -85,8 +86,9 @@ static const pccl_tool_option verify_options[] = {
      .help = "Check also that the plan fits this executor of MSCCL XML. The names are the formats of polyccl "
              "compile.",
      .takes = PCCL_TAKES_WORD,
-     .at = offsetof(verify_args, format),
-     .words = pccl_format_words},
+     .at = offsetof(verify_args, target),
+     .words = &pccl_format_words[POLYCCL_FORMAT_XML],
+     .given = offsetof(verify_args, has_target)},
     {.name = "", .takes = PCCL_TAKES_PATH, .expects = "a plan", .at = offsetof(verify_args, path)},
     {.name = NULL},
 };
@@ -97,7 +99,8 @@ static int verify_command(int argc, char **argv) {
   if (status != PCCL_EXIT_OK || args.path == NULL) {
     return status != PCCL_EXIT_OK ? status : pccl_tool_missing("verify", "a plan");
   }
-  polyccl_result result = verify_plan_file(args.path, (polyccl_format)args.format);
+  polyccl_result result = verify_plan_file(
+      args.path, args.has_target ? (polyccl_format)(POLYCCL_FORMAT_XML + args.target) : POLYCCL_FORMAT_PLAN);
   if (result != POLYCCL_SUCCESS) {
     return pccl_tool_failed("verify", result);
   }
