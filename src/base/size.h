@@ -14,4 +14,11 @@ static inline size_t pccl_round_up(size_t value, size_t unit) { return (value + 
  * L2 cache of a CPU. The executors and the CPU models of the simulator share these numbers. */
 enum { PCCL_TILE_PIPELINE = 4, PCCL_TILE_MIN = 16 << 10, PCCL_TILE_MAX = 128 << 10 };
 
+/* The first of these two rules, for chunks of `bytes` bytes of which the largest step moves `chunks`: the bytes of a
+ * chunk in a micro-batch. */
+static inline size_t pccl_pipelined_tile(size_t bytes, size_t chunks) {
+  size_t part = bytes / PCCL_TILE_PIPELINE, min = PCCL_TILE_MIN / chunks;
+  return part > min ? part : min;
+}
+
 #endif

@@ -50,8 +50,7 @@ static polyccl_result choose_tile(const pccl_gpu *g, size_t stride, size_t eleme
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "slots of %zu bytes do not hold messages of %zu chunks", g->slot_bytes,
                      largest);
   }
-  size_t wanted =
-      PCCL_TILE_MIN / largest > bytes / PCCL_TILE_PIPELINE ? PCCL_TILE_MIN / largest : bytes / PCCL_TILE_PIPELINE;
+  size_t wanted = pccl_pipelined_tile(bytes, largest);
   wanted = wanted < most ? (wanted / unit + 1) * unit : most;
   wanted = wanted < most ? wanted : most;
   call->stride = stride;

@@ -98,10 +98,7 @@ static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   size_t unit = tile_unit(plan->protocol);
   size_t payload = slot_payload(plan->protocol, p->slot_bytes) - (p->references ? sizeof(pccl_note) : 0);
   size_t most = payload / largest / unit * unit;
-  size_t wanted = PCCL_TILE_MAX / largest;
-  size_t pipelined =
-      stride / PCCL_TILE_PIPELINE > PCCL_TILE_MIN / largest ? stride / PCCL_TILE_PIPELINE : PCCL_TILE_MIN / largest;
-  wanted = wanted < pipelined ? wanted : pipelined;
+  size_t wanted = pccl_min_size(PCCL_TILE_MAX / largest, pccl_pipelined_tile(stride, largest));
   wanted = wanted < most ? pccl_round_up(wanted, unit) : most;
   size_t bytes = wanted < stride ? wanted : stride;
   p->tile = stride == bytes ? g->stride : bytes / g->element;
