@@ -127,11 +127,12 @@ for count in 0 1 2 3 5 4099; do
     expect 0 'Out of bounds values : 0 OK' "$polyccl" run "$folder/uneven.plan" --count $count --dtype $type --iters 1 --threads
   done
 done
-for type in f32 f64 i32 i64 u8 f16 bf16; do
+for type in f32 f64 i32 i64 u8 f16 bf16 u32 u64 i8 bool f8e4m3 f8e5m2; do
   for op in sum prod min max; do
     expect 0 'Out of bounds values : 0 OK' "$polyccl" run "$folder/many.plan" --count 2100 --dtype $type --op $op --iters 1 --threads
   done
 done
+expect 2 'avg is not defined for bool' "$polyccl" run "$folder/uneven.plan" --count 3 --dtype bool --op avg --threads
 expect 2 'avg is not defined for custom collectives' "$polyccl" run "$folder/many.plan" --count 300 --op avg --threads
 expect 0 'polyccl ' "$polyccl" --version
 

@@ -16,7 +16,7 @@ one() { # PLAN COUNT DTYPE OP
   }
   runs=$((runs + 1))
 }
-types=(f32 i64 bf16 u8 f64 f16 i32)
+types=(f32 i64 bf16 u8 f64 f16 i32 u32 f8e4m3 u64 i8 f8e5m2 bool)
 for file in ${ALGORITHMS:-algorithms/*.lua}; do
   name=$(basename "$file" .lua)
   if "$polyccl" check --params "$file" | grep -q '^nodes '; then
@@ -35,7 +35,9 @@ for file in ${ALGORITHMS:-algorithms/*.lua}; do
       # A custom collective takes whole chunks only.
       if grep -q '^collective custom' "$plan"; then counts=(8 40000) ops=(sum); else counts=(1 13 40001) ops=(sum max avg prod min); fi
       for count in "${counts[@]}"; do
-        one "$plan" "$count" "${types[runs % 7]}" "${ops[runs % ${#ops[@]}]}" "$@"
+        type=${types[runs % ${#types[@]}]} op=${ops[runs % ${#ops[@]}]}
+        if [ "$type $op" = "bool avg" ]; then op=min; fi
+        one "$plan" "$count" "$type" "$op" "$@"
       done
     done
   done

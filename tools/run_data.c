@@ -17,16 +17,28 @@ typedef struct values {
   uint64_t addends; /* of the output chunk that has the largest number of them */
 } values;
 
-static bool is_integer(polyccl_dtype dtype) {
-  return dtype == POLYCCL_INT32 || dtype == POLYCCL_INT64 || dtype == POLYCCL_UINT8;
+static bool is_unsigned(polyccl_dtype dtype) {
+  return dtype == POLYCCL_UINT8 || dtype == POLYCCL_UINT32 || dtype == POLYCCL_UINT64 || dtype == POLYCCL_BOOL;
 }
 
-/* Largest integer up to which the type has them all. */
+static bool is_integer(polyccl_dtype dtype) {
+  return is_unsigned(dtype) || dtype == POLYCCL_INT32 || dtype == POLYCCL_INT64 || dtype == POLYCCL_INT8;
+}
+
+/* Bits of an 8-bit float's significand after the leading one; 0: another type. */
+static int fraction_of(polyccl_dtype dtype) {
+  return dtype == POLYCCL_FLOAT8E4M3 ? 3 : dtype == POLYCCL_FLOAT8E5M2 ? 2 : 0;
+}
+
+/* Largest integer up to which the type has them all; of 8-bit floats, partial averages, too (kernel/mean.h). */
 static uint64_t exact_range(polyccl_dtype dtype) {
   switch (dtype) {
     case POLYCCL_BFLOAT16: return 256;
     case POLYCCL_FLOAT16: return 2048;
     case POLYCCL_UINT8: return 255;
+    case POLYCCL_INT8: return 127;
+    case POLYCCL_FLOAT8E4M3: return 8;
+    case POLYCCL_FLOAT8E5M2: return 4;
     default: return 1 << 20;
   }
 }
@@ -62,7 +74,7 @@ static int64_t factor_at(const values *v, uint64_t bits) {
 /* Addends whose sum stays within `range`, whatever is added to what first. Where even ones would be too many, nearly
  * all are zero. */
 static int64_t addend_at(const values *v, uint64_t bits, uint64_t range) {
-  int64_t sign = v->dtype != POLYCCL_UINT8 && bits >> 60 & 1 ? -1 : 1;
+  int64_t sign = !is_unsigned(v->dtype) && bits >> 60 & 1 ? -1 : 1;
   uint64_t each = range / v->addends;
   if (each >= 2) {
     return sign * (int64_t)(bits % (each + 1));
@@ -71,9 +83,26 @@ static int64_t addend_at(const values *v, uint64_t bits, uint64_t range) {
   return bits % rarely == 0 ? sign : 0;
 }
 
+/* Bytes of which so many are 0 that an operand often decides. */
+static int64_t bool_at(const values *v, uint64_t bits) {
+  uint64_t rarely = v->addends > 2 ? v->addends : 2;
+  bool either = v->op == POLYCCL_SUM || v->op == POLYCCL_MAX, decides = bits % rarely == 0;
+  return decides == either ? (int64_t)((bits >> 32) % 255 + 1) : 0;
+}
+
+/* One of the integers of an 8-bit float, each as likely. */
+static int64_t float8_at(int fraction, uint64_t bits) {
+  uint64_t one = (uint64_t)1 << fraction, code = bits % (fraction == 3 ? 55 : 60);
+  int64_t magnitude = (int64_t)(code < one ? code : (one + code % one) << (code / one - 1));
+  return bits >> 60 & 1 ? -magnitude : magnitude;
+}
+
 /* The value of element `index` of the input of `rank`; an integer type takes its lowest bits. */
 static int64_t value_at(const values *v, int rank, size_t index) {
   uint64_t bits = pccl_mix64(((uint64_t)rank << 44) ^ index);
+  if (v->reduces && v->dtype == POLYCCL_BOOL) {
+    return bool_at(v, bits);
+  }
   if (v->reduces && v->op == POLYCCL_PROD) {
     return factor_at(v, bits);
   }
@@ -84,6 +113,9 @@ static int64_t value_at(const values *v, int rank, size_t index) {
   uint64_t range = exact_range(v->dtype);
   if (sums) {
     return addend_at(v, bits, range);
+  }
+  if (fraction_of(v->dtype) > 0) {
+    return float8_at(fraction_of(v->dtype), bits);
   }
   int64_t sign = bits >> 60 & 1 ? -1 : 1;
   return sign * (int64_t)(bits % range);
@@ -124,6 +156,26 @@ static uint16_t bfloat_bits(double value) {
   return (uint16_t)(bits >> 16);
 }
 
+/* A number beyond the largest, which halves of the last place count to, is a NaN of e4m3 and an infinity of e5m2. */
+static uint8_t float8_bits(double value, int fraction) {
+  int exponent, least = fraction == 3 ? -6 : -14; /* of the smallest number that is not subnormal */
+  uint8_t sign = signbit(value) ? 0x80 : 0;
+  value = fabs(value);
+  if (value == 0) {
+    return sign;
+  }
+  frexp(value, &exponent);
+  double unit = ldexp(1, (exponent - 1 > least ? exponent - 1 : least) - fraction);
+  double rounded = nearbyint(value / unit) * unit;
+  if (!(rounded <= (fraction == 3 ? 448 : 57344))) {
+    return fraction == 3 ? 0x7f : sign | 0x7c;
+  }
+  double scaled = frexp(rounded, &exponent) * 2;
+  return sign |
+         (uint8_t)(exponent - 1 < least ? rounded / ldexp(1, least - fraction)
+                                        : ldexp(exponent - 1 - least + 1, fraction) + ldexp(scaled - 1, fraction));
+}
+
 static void store_element(void *at, polyccl_dtype dtype, double value, int64_t integer) {
   switch (dtype) {
     case POLYCCL_FLOAT32: memcpy(at, &(float){(float)value}, sizeof(float)); break;
@@ -133,6 +185,12 @@ static void store_element(void *at, polyccl_dtype dtype, double value, int64_t i
     case POLYCCL_UINT8: memcpy(at, &(uint8_t){(uint8_t)integer}, sizeof(uint8_t)); break;
     case POLYCCL_FLOAT16: memcpy(at, &(uint16_t){half_bits(value)}, sizeof(uint16_t)); break;
     case POLYCCL_BFLOAT16: memcpy(at, &(uint16_t){bfloat_bits(value)}, sizeof(uint16_t)); break;
+    case POLYCCL_UINT32: memcpy(at, &(uint32_t){(uint32_t)integer}, sizeof(uint32_t)); break;
+    case POLYCCL_UINT64: memcpy(at, &integer, sizeof integer); break;
+    case POLYCCL_INT8: memcpy(at, &(int8_t){(int8_t)integer}, sizeof(int8_t)); break;
+    case POLYCCL_BOOL: memcpy(at, &(uint8_t){(uint8_t)integer}, sizeof(uint8_t)); break;
+    case POLYCCL_FLOAT8E4M3:
+    case POLYCCL_FLOAT8E5M2: memcpy(at, &(uint8_t){float8_bits(value, fraction_of(dtype))}, sizeof(uint8_t)); break;
     case POLYCCL_DTYPE_COUNT: break;
   }
 }
@@ -164,9 +222,16 @@ typedef struct expected {
 static int64_t narrow_integer(polyccl_dtype dtype, int64_t value) {
   switch (dtype) {
     case POLYCCL_INT32: return (int32_t)value;
-    case POLYCCL_UINT8: return (uint8_t)value;
+    case POLYCCL_UINT32: return (uint32_t)value;
+    case POLYCCL_INT8: return (int8_t)value;
+    case POLYCCL_UINT8:
+    case POLYCCL_BOOL: return (uint8_t)value;
     default: return value;
   }
+}
+
+static bool is_less(polyccl_dtype dtype, int64_t a, int64_t b) {
+  return dtype == POLYCCL_UINT64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
 static void add_contribution(expected *e, int rank, size_t index) {
@@ -176,13 +241,18 @@ static void add_contribution(expected *e, int rank, size_t index) {
     e->value = (double)number;
     return;
   }
+  if (e->v->dtype == POLYCCL_BOOL) {
+    bool either = e->v->op == POLYCCL_SUM || e->v->op == POLYCCL_MAX;
+    e->integer = either ? before != 0 || number != 0 : before != 0 && number != 0;
+    return;
+  }
   switch (e->v->op) {
     case POLYCCL_PROD:
       e->integer *= (uint64_t)number;
       e->value *= (double)number;
       return;
-    case POLYCCL_MIN: e->integer = (uint64_t)(number < before ? number : before); break;
-    case POLYCCL_MAX: e->integer = (uint64_t)(number > before ? number : before); break;
+    case POLYCCL_MIN: e->integer = (uint64_t)(is_less(e->v->dtype, number, before) ? number : before); break;
+    case POLYCCL_MAX: e->integer = (uint64_t)(is_less(e->v->dtype, before, number) ? number : before); break;
     default: e->integer += (uint64_t)number; break;
   }
   e->value = (double)(int64_t)e->integer;
@@ -194,7 +264,8 @@ static uint64_t element_differs(expected *e, int ranks, const char *got) {
   int64_t integer = (int64_t)e->integer;
   if (ranks > 0) {
     e->value /= ranks;
-    integer = narrow_integer(e->v->dtype, integer) / ranks;
+    integer = narrow_integer(e->v->dtype, integer);
+    integer = is_unsigned(e->v->dtype) ? (int64_t)((uint64_t)integer / (uint64_t)ranks) : integer / ranks;
   }
   store_element(right, e->v->dtype, e->value, integer);
   return memcmp(right, got, polyccl_dtype_size(e->v->dtype)) != 0;

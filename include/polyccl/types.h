@@ -45,13 +45,20 @@ typedef enum polyccl_dtype {
   POLYCCL_UINT8,
   POLYCCL_FLOAT16,
   POLYCCL_BFLOAT16,
+  POLYCCL_UINT32,
+  POLYCCL_UINT64,
+  POLYCCL_INT8,
+  POLYCCL_BOOL,       /* a byte */
+  POLYCCL_FLOAT8E4M3, /* OCP's FN variant: no infinities, the largest number is 448 */
+  POLYCCL_FLOAT8E5M2,
   POLYCCL_DTYPE_COUNT
 } polyccl_dtype;
 
 /* SUM and PROD of integers wrap. MIN and MAX treat -0 as less than +0. A floating-point result that is a NaN is the
- * quiet NaN without sign and payload. AVG is the mean over the ranks: of floating-point numbers it is finite if all of
- * them are (docs/executor.md bounds its error); of integers it is their sum, which wraps, divided by the number of
- * ranks and truncated towards zero. */
+ * quiet NaN without sign and payload; a result beyond the largest number of FLOAT8E4M3 is one. AVG is the mean over the
+ * ranks: of floating-point numbers it is finite if all of them are (docs/executor.md bounds its error); of integers it
+ * is their sum, which wraps, divided by the number of ranks and truncated towards zero. Of BOOL, any byte but 0 counts
+ * as 1 and results are 0 or 1: SUM and MAX are logical or, PROD and MIN logical and, and AVG is not defined. */
 typedef enum polyccl_redop {
   POLYCCL_SUM = 0,
   POLYCCL_PROD,

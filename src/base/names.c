@@ -17,6 +17,12 @@ static const name_entry dtype_names[] = {{"f32", POLYCCL_FLOAT32},
                                          {"u8", POLYCCL_UINT8},
                                          {"f16", POLYCCL_FLOAT16},
                                          {"bf16", POLYCCL_BFLOAT16},
+                                         {"u32", POLYCCL_UINT32},
+                                         {"u64", POLYCCL_UINT64},
+                                         {"i8", POLYCCL_INT8},
+                                         {"bool", POLYCCL_BOOL},
+                                         {"f8e4m3", POLYCCL_FLOAT8E4M3},
+                                         {"f8e5m2", POLYCCL_FLOAT8E5M2},
                                          {"float", POLYCCL_FLOAT32},
                                          {"float32", POLYCCL_FLOAT32},
                                          {"double", POLYCCL_FLOAT64},
@@ -28,6 +34,13 @@ static const name_entry dtype_names[] = {{"f32", POLYCCL_FLOAT32},
                                          {"half", POLYCCL_FLOAT16},
                                          {"float16", POLYCCL_FLOAT16},
                                          {"bfloat16", POLYCCL_BFLOAT16},
+                                         {"uint32", POLYCCL_UINT32},
+                                         {"uint64", POLYCCL_UINT64},
+                                         {"int8", POLYCCL_INT8},
+                                         {"float8e4m3", POLYCCL_FLOAT8E4M3},
+                                         {"float8_e4m3fn", POLYCCL_FLOAT8E4M3},
+                                         {"float8e5m2", POLYCCL_FLOAT8E5M2},
+                                         {"float8_e5m2", POLYCCL_FLOAT8E5M2},
                                          {NULL, 0}};
 
 static const name_entry redop_names[] = {{"sum", POLYCCL_SUM}, {"prod", POLYCCL_PROD}, {"min", POLYCCL_MIN},
@@ -97,8 +110,10 @@ DEFINE_PARSE(polyccl_collective_parse, polyccl_collective, collective_names, "co
 
 size_t polyccl_dtype_size(polyccl_dtype dtype) {
   static const unsigned char sizes[POLYCCL_DTYPE_COUNT] = {
-      [POLYCCL_FLOAT32] = 4, [POLYCCL_FLOAT64] = 8, [POLYCCL_INT32] = 4,   [POLYCCL_INT64] = 8,
-      [POLYCCL_UINT8] = 1,   [POLYCCL_FLOAT16] = 2, [POLYCCL_BFLOAT16] = 2};
+      [POLYCCL_FLOAT32] = 4,   [POLYCCL_FLOAT64] = 8, [POLYCCL_INT32] = 4,    [POLYCCL_INT64] = 8,
+      [POLYCCL_UINT8] = 1,     [POLYCCL_FLOAT16] = 2, [POLYCCL_BFLOAT16] = 2, [POLYCCL_UINT32] = 4,
+      [POLYCCL_UINT64] = 8,    [POLYCCL_INT8] = 1,    [POLYCCL_BOOL] = 1,     [POLYCCL_FLOAT8E4M3] = 1,
+      [POLYCCL_FLOAT8E5M2] = 1};
   return (unsigned)dtype < POLYCCL_DTYPE_COUNT ? sizes[dtype] : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "base/vec.h"
 #include "device/gpu_parts.h"
+#include "kernel/reduce.h"
 #include "plan/plan.h"
 
 enum { MERCY_SECONDS = 5 };
@@ -17,10 +18,7 @@ static const uint64_t wipe_every = (uint64_t)1 << 30;
 
 static polyccl_result check_call(const pccl_gpu *g, const pccl_gpu_call_args *a) {
   const polyccl_plan *plan = g->plan;
-  if ((unsigned)a->dtype >= POLYCCL_DTYPE_COUNT || (g->reduces && (unsigned)a->op >= POLYCCL_REDOP_COUNT)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type number %d or reduction number %d", (int)a->dtype,
-                     (int)a->op);
-  }
+  PCCL_TRY(pccl_check_reduction(a->dtype, g->reduces ? a->op : POLYCCL_SUM));
   if (g->reduces && plan->redops != 0 && (plan->redops >> a->op & 1) == 0) {
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "plan \"%s\" is not for %s", plan->name, polyccl_redop_name(a->op));
   }

@@ -1,8 +1,10 @@
 /* Reductions by all threads of a block, for the GPU form of generated kernels. Types and reductions have the numbers of
- * polyccl/types.h. The results have the bits that docs/executor.md defines: 16-bit floats are computed in 32 bits and
+ * polyccl/types.h. The results have the bits that docs/executor.md defines: smaller floats are computed in 32 bits and
  * rounded to nearest even, every NaN becomes one, and averages follow mean.h. */
 #ifndef PCCL_KERNEL_ELEMENTS_H
 #define PCCL_KERNEL_ELEMENTS_H
+
+#include "kernel/float8.h"
 
 struct pccl_k_f16 {
   uint16_t bits;
@@ -10,8 +12,13 @@ struct pccl_k_f16 {
 struct pccl_k_bf16 {
   uint16_t bits;
 };
+/* e4m3 or e5m2, by the bits of the significand. */
+template <int FRACTION>
+struct pccl_k_f8 {
+  uint8_t bits;
+};
 
-/* Conversions between an element and the type it is computed in. The second argument selects a wider form of f16
+/* Conversions between an element and the type it is computed in. The second argument selects a wider form
  * (mean.h). */
 template <class T>
 struct pccl_k_wide {
@@ -95,10 +102,36 @@ struct pccl_k_wide<pccl_k_f16> {
     }
     return result;
   }
-  static PCCL_FN float widen(pccl_k_f16 x, int wider) { return pccl_k_f16_widen(x.bits, widen(x), wider); }
+  static PCCL_FN float widen(pccl_k_f16 x, int wider) {
+    return pccl_k_wider_value(x.bits, widen(x), wider, PCCL_K_F16);
+  }
   static PCCL_FN pccl_k_f16 narrow(float f, int wider) {
     pccl_k_f16 result;
-    result.bits = (uint16_t)pccl_k_f16_narrow(f, narrow(f).bits, wider);
+    result.bits = (uint16_t)pccl_k_wider_code(f, narrow(f).bits, wider, PCCL_K_F16);
+    return result;
+  }
+};
+
+template <int FRACTION>
+struct pccl_k_wide<pccl_k_f8<FRACTION>> {
+  typedef float type;
+  typedef pccl_k_f8<FRACTION> code;
+  static PCCL_FN float widen(code x) {
+    return FRACTION == 3 ? pccl_k_f8e4m3_value(x.bits) : pccl_k_f8e5m2_value(x.bits);
+  }
+  static PCCL_FN code narrow(float f) {
+    code result;
+    result.bits = (uint8_t)(FRACTION == 3 ? pccl_k_f8e4m3_code(f) : pccl_k_f8e5m2_code(f));
+    return result;
+  }
+  static PCCL_FN float widen(code x, int wider) {
+    return FRACTION == 3 ? pccl_k_wider_value(x.bits, widen(x), wider, PCCL_K_F8E4M3)
+                         : pccl_k_wider_value(x.bits, widen(x), wider, PCCL_K_F8E5M2);
+  }
+  static PCCL_FN code narrow(float f, int wider) {
+    code result;
+    result.bits = (uint8_t)(FRACTION == 3 ? pccl_k_wider_code(f, narrow(f).bits, wider, PCCL_K_F8E4M3)
+                                          : pccl_k_wider_code(f, narrow(f).bits, wider, PCCL_K_F8E5M2));
     return result;
   }
 };
@@ -175,25 +208,31 @@ template <>
 struct pccl_k_largest<float> {
   static PCCL_FN float of() { return pccl_k_float_of(0x7f7fffffu); }
   static PCCL_FN float widest() { return of(); }
-  enum { HEADROOM = 1 };
+  enum { HEADROOM = 1, SCALED = 1 };
 };
 template <>
 struct pccl_k_largest<double> {
   static PCCL_FN double of() { return pccl_k_double_of(~(uint64_t)0 >> 1 ^ (uint64_t)1 << 52); }
   static PCCL_FN double widest() { return of(); }
-  enum { HEADROOM = 1 };
+  enum { HEADROOM = 1, SCALED = 1 };
 };
 template <>
 struct pccl_k_largest<pccl_k_bf16> {
   static PCCL_FN float of() { return pccl_k_float_of(0x7f7f0000u); }
   static PCCL_FN float widest() { return pccl_k_float_of(0x7f7fffffu); }
-  enum { HEADROOM = 1 };
+  enum { HEADROOM = 1, SCALED = 1 };
 };
 template <>
 struct pccl_k_largest<pccl_k_f16> {
   static PCCL_FN float of() { return 65504.0f; }
   static PCCL_FN float widest() { return pccl_k_float_of(0x7f7fffffu); }
-  enum { HEADROOM = 0 };
+  enum { HEADROOM = 0, SCALED = 0 };
+};
+template <int FRACTION>
+struct pccl_k_largest<pccl_k_f8<FRACTION>> {
+  static PCCL_FN float of() { return FRACTION == 3 ? 448.0f : 57344.0f; }
+  static PCCL_FN float widest() { return pccl_k_float_of(0x7f7fffffu); }
+  enum { HEADROOM = 1, SCALED = 0 };
 };
 
 /* The factors of an average, which are the same for all elements. Integers use the divisor alone. */
@@ -206,9 +245,9 @@ struct pccl_k_averaging {
   W left, right, divisor;
   PCCL_FN pccl_k_averaging(uint64_t addends) {
     mean = pccl_k_mean_of(addends, limit::HEADROOM);
-    left = limit::HEADROOM ? (W)pccl_k_power_down(mean.sum - mean.a) : (W)1;
-    right = limit::HEADROOM ? (W)pccl_k_power_down(mean.sum - mean.b) : (W)1;
-    divisor = (W)mean.divisor * (limit::HEADROOM ? (W)pccl_k_power_down(mean.sum) : (W)1);
+    left = limit::SCALED ? (W)pccl_k_power_down(mean.sum - mean.a) : (W)1;
+    right = limit::SCALED ? (W)pccl_k_power_down(mean.sum - mean.b) : (W)1;
+    divisor = (W)mean.divisor * (limit::SCALED ? (W)pccl_k_power_down(mean.sum) : (W)1);
   }
   PCCL_FN T apply(T a, T b) const {
     W sum = pccl_k_scaled_sum(wide::widen(a, mean.a), left, wide::widen(b, mean.b), right);
@@ -232,6 +271,14 @@ struct pccl_k_averaging_integers {
 template <int OP, class T>
 struct pccl_k_reducing {
   PCCL_FN T apply(T a, T b) const { return pccl_k_apply<OP, T>(a, b); }
+};
+
+/* Of bytes, of which any but 0 is true. */
+struct pccl_k_either {
+  PCCL_FN uint8_t apply(uint8_t a, uint8_t b) const { return (a | b) != 0; }
+};
+struct pccl_k_both {
+  PCCL_FN uint8_t apply(uint8_t a, uint8_t b) const { return a != 0 && b != 0; }
 };
 
 /* dst[i] = out[i] = a[i] op b[i] for i below n. `all` threads share the work, and this one is number `t`. `out` may be
@@ -294,6 +341,18 @@ PCCL_FN void pccl_k_reduce_integers(int op, void *dst, void *out, const void *a,
   pccl_k_reduce_by<T, WRAPS, pccl_k_averaging_integers<T, WRAPS>>(op, dst, out, a, b, n, t, all, addends);
 }
 
+/* The sum and the max are logical or, the product and the min logical and. */
+PCCL_FN void pccl_k_reduce_bools(int op, void *dst, void *out, const void *a, const void *b, size_t n, size_t t,
+                                 size_t all) {
+  uint8_t *to = (uint8_t *)dst, *also = (uint8_t *)out;
+  const uint8_t *p = (const uint8_t *)a, *q = (const uint8_t *)b;
+  if (op == 1 || op == 2) {
+    pccl_k_reduce_as(pccl_k_both(), to, also, p, q, n, t, all);
+  } else {
+    pccl_k_reduce_as(pccl_k_either(), to, also, p, q, n, t, all);
+  }
+}
+
 /* Out of line, since every step calls it. */
 static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, void *dst, void *out, const void *a,
                                                        const void *b, size_t n, size_t t, size_t all,
@@ -306,7 +365,13 @@ static __device__ __noinline__ void pccl_k_reduce_some(const pccl_k_call *c, voi
     case 3: pccl_k_reduce_integers<int64_t, uint64_t>(op, dst, out, a, b, n, t, all, addends); break;
     case 4: pccl_k_reduce_integers<uint8_t, uint8_t>(op, dst, out, a, b, n, t, all, addends); break;
     case 5: pccl_k_reduce_floats<pccl_k_f16>(op, dst, out, a, b, n, t, all, addends); break;
-    default: pccl_k_reduce_floats<pccl_k_bf16>(op, dst, out, a, b, n, t, all, addends); break;
+    case 6: pccl_k_reduce_floats<pccl_k_bf16>(op, dst, out, a, b, n, t, all, addends); break;
+    case 7: pccl_k_reduce_integers<uint32_t, uint32_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 8: pccl_k_reduce_integers<uint64_t, uint64_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 9: pccl_k_reduce_integers<int8_t, uint8_t>(op, dst, out, a, b, n, t, all, addends); break;
+    case 10: pccl_k_reduce_bools(op, dst, out, a, b, n, t, all); break;
+    case 11: pccl_k_reduce_floats<pccl_k_f8<3>>(op, dst, out, a, b, n, t, all, addends); break;
+    default: pccl_k_reduce_floats<pccl_k_f8<2>>(op, dst, out, a, b, n, t, all, addends); break;
   }
 }
 

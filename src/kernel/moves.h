@@ -21,7 +21,7 @@
 #include "kernel/device.h"
 #include "kernel/mean.h"
 
-enum { PCCL_K_VERSION = 3 }; /* of the layout of the types below and of what generated files export */
+enum { PCCL_K_VERSION = 4 }; /* of the layout of the types below and of what generated files export */
 enum { PCCL_K_SIMPLE = 0, PCCL_K_LL = 1, PCCL_K_LL128 = 2 };
 enum {
   PCCL_K_NOP = 0,

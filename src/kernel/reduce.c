@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "kernel/variants.h"
 
 const pccl_kernels *const pccl_all_kernels[] = {
@@ -36,4 +37,19 @@ const pccl_kernels *pccl_reduce_kernels(void) {
     }
   }
   return kernels;
+}
+
+bool pccl_reduction_defined(polyccl_dtype dtype, polyccl_redop op) {
+  return dtype != POLYCCL_BOOL || op != POLYCCL_AVG;
+}
+
+polyccl_result pccl_check_reduction(polyccl_dtype dtype, polyccl_redop op) {
+  if ((unsigned)dtype >= POLYCCL_DTYPE_COUNT || (unsigned)op >= POLYCCL_REDOP_COUNT) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type or reduction (numbers %d, %d)", (int)dtype, (int)op);
+  }
+  if (!pccl_reduction_defined(dtype, op)) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "%s is not defined for %s", polyccl_redop_name(op),
+                     polyccl_dtype_name(dtype));
+  }
+  return POLYCCL_SUCCESS;
 }

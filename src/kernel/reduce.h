@@ -6,6 +6,7 @@
 #ifndef PCCL_KERNEL_REDUCE_H
 #define PCCL_KERNEL_REDUCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <polyccl/types.h>
@@ -16,13 +17,18 @@ typedef void (*pccl_reduce_fn)(void *dst, const void *a, const void *b, size_t n
 
 typedef struct pccl_kernels {
   const char *name;
-  pccl_reduce_fn reduce[POLYCCL_DTYPE_COUNT][POLYCCL_REDOP_COUNT];
+  pccl_reduce_fn reduce[POLYCCL_DTYPE_COUNT][POLYCCL_REDOP_COUNT]; /* NULL: not defined */
   /* A copy that bypasses the cache. Only stream_fence orders its stores before later ones. */
   void (*stream_copy)(void *dst, const void *src, size_t bytes);
   void (*stream_fence)(void);
 } pccl_kernels;
 
 const pccl_kernels *pccl_reduce_kernels(void);
+
+/* False: the operation is not defined for the type (avg of bool). Both are in range. */
+bool pccl_reduction_defined(polyccl_dtype dtype, polyccl_redop op);
+/* Errors: INVALID for a number out of range, UNSUPPORTED for an operation that is not defined. */
+polyccl_result pccl_check_reduction(polyccl_dtype dtype, polyccl_redop op);
 
 /* All tables of this build, best first; NULL ends the list. pccl_kernels_usable() says whether this CPU can run one. */
 extern const pccl_kernels *const pccl_all_kernels[];

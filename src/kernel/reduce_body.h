@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/float8.h"
 #include "kernel/mean.h"
 #include "kernel/reduce.h"
 
@@ -26,6 +27,7 @@ DEFINE_ACCESS(float)
 DEFINE_ACCESS(double)
 DEFINE_ACCESS(int32_t)
 DEFINE_ACCESS(int64_t)
+DEFINE_ACCESS(int8_t)
 DEFINE_ACCESS(uint8_t)
 DEFINE_ACCESS(uint16_t)
 DEFINE_ACCESS(uint32_t)
@@ -121,6 +123,8 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
 #define PLAIN_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
+#define EITHER(a, b) (((a) | (b)) != 0)
+#define BOTH(a, b) (((a) != 0) & ((b) != 0))
 #define SAME(a) (a)
 
 /* A destination may be one of the sources. Loops say that elements do not depend on each other, since the compiler's
@@ -160,17 +164,17 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
     }                                                                                                          \
   }
 
-/* A division by a power of two is done as a multiplication. */
-#define DEFINE_MEAN(kind, STORED, WIDE, IN_AT, OUT_AT, OUT, LARGEST, WIDEST, HEADROOM)                           \
+/* A division by a power of two is done as a multiplication. SCALED says that partial sums are scaled down, not in a
+ * wider form. */
+#define DEFINE_MEAN(kind, STORED, WIDE, IN_AT, OUT_AT, OUT, LARGEST, WIDEST, HEADROOM, SCALED)                   \
   DEFINE_MEAN_LOOP(kind##_avg_some, STORED, WIDE, IN_AT, OUT_AT, sum)                                            \
   DEFINE_MEAN_LOOP(kind##_avg_divided, STORED, WIDE, IN_AT, OUT, LIMITED(sum / divisor, sum, LARGEST, WIDEST))   \
   DEFINE_MEAN_LOOP(kind##_avg_multiplied, STORED, WIDE, IN_AT, OUT, LIMITED(sum *divisor, sum, LARGEST, WIDEST)) \
   static void kind##_avg(void *dst, const void *a, const void *b, size_t n, uint64_t addends) {                  \
     pccl_k_mean mean = pccl_k_mean_of(addends, HEADROOM);                                                        \
-    bool scaled = (HEADROOM) != 0; /* else the form is wider */                                                  \
-    WIDE left = scaled ? (WIDE)pccl_k_power_down(mean.sum - mean.a) : 1;                                         \
-    WIDE right = scaled ? (WIDE)pccl_k_power_down(mean.sum - mean.b) : 1;                                        \
-    WIDE divisor = (WIDE)mean.divisor * (scaled ? (WIDE)pccl_k_power_down(mean.sum) : 1);                        \
+    WIDE left = (SCALED) ? (WIDE)pccl_k_power_down(mean.sum - mean.a) : 1;                                       \
+    WIDE right = (SCALED) ? (WIDE)pccl_k_power_down(mean.sum - mean.b) : 1;                                      \
+    WIDE divisor = (WIDE)mean.divisor * ((SCALED) ? (WIDE)pccl_k_power_down(mean.sum) : 1);                      \
     if (mean.divisor == 0) {                                                                                     \
       kind##_avg_some(dst, a, b, n, mean, left, right, 0);                                                       \
     } else if ((mean.divisor & (mean.divisor - 1)) == 0) {                                                       \
@@ -217,31 +221,44 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
   DEFINE_REDUCE_FAST(kind##_min, type, SAME, MIN)       \
   DEFINE_REDUCE_FAST(kind##_max, type, SAME, MAX)
 
-#define DEFINE_HALF(kind, IN, OUT)                        \
-  DEFINE_REDUCE(kind##_sum, uint16_t, IN, OUT, PLUS)      \
-  DEFINE_REDUCE(kind##_prod, uint16_t, IN, OUT, TIMES)    \
-  DEFINE_REDUCE(kind##_min, uint16_t, IN, OUT, min_float) \
-  DEFINE_REDUCE(kind##_max, uint16_t, IN, OUT, max_float)
+/* Floats that are computed in f32. */
+#define DEFINE_SMALL(kind, STORED, IN, OUT)             \
+  DEFINE_REDUCE(kind##_sum, STORED, IN, OUT, PLUS)      \
+  DEFINE_REDUCE(kind##_prod, STORED, IN, OUT, TIMES)    \
+  DEFINE_REDUCE(kind##_min, STORED, IN, OUT, min_float) \
+  DEFINE_REDUCE(kind##_max, STORED, IN, OUT, max_float)
 
 DEFINE_NATIVE(f32, float, one_nan_float, min_float, max_float)
 DEFINE_NATIVE(f64, double, one_nan_double, min_double, max_double)
-DEFINE_HALF(f16, from_f16, to_f16)
-DEFINE_HALF(bf16, from_bf16, to_bf16)
+DEFINE_SMALL(f16, uint16_t, from_f16, to_f16)
+DEFINE_SMALL(bf16, uint16_t, from_bf16, to_bf16)
+DEFINE_SMALL(f8e4m3, uint8_t, pccl_k_f8e4m3_value, pccl_k_f8e4m3_code)
+DEFINE_SMALL(f8e5m2, uint8_t, pccl_k_f8e5m2_value, pccl_k_f8e5m2_code)
 
 #define SAME_AT(value, wider) (value)
 #define BF16_AT(half, wider) from_bf16(half)
-#define F16_AT(half, wider) pccl_k_f16_widen(half, from_f16(half), wider)
-#define TO_F16_AT(sum) pccl_k_f16_narrow(sum, to_f16(sum), mean.sum)
-#define F16_LARGEST 65504.0f
+#define F16_AT(half, wider) pccl_k_wider_value(half, from_f16(half), wider, PCCL_K_F16)
+#define TO_F16_AT(sum) pccl_k_wider_code(sum, to_f16(sum), mean.sum, PCCL_K_F16)
+#define F8E4M3_AT(code, wider) pccl_k_wider_value(code, pccl_k_f8e4m3_value(code), wider, PCCL_K_F8E4M3)
+#define TO_F8E4M3_AT(sum) pccl_k_wider_code(sum, pccl_k_f8e4m3_code(sum), mean.sum, PCCL_K_F8E4M3)
+#define F8E5M2_AT(code, wider) pccl_k_wider_value(code, pccl_k_f8e5m2_value(code), wider, PCCL_K_F8E5M2)
+#define TO_F8E5M2_AT(sum) pccl_k_wider_code(sum, pccl_k_f8e5m2_code(sum), mean.sum, PCCL_K_F8E5M2)
 #define BF16_LARGEST 0x1.fep127f
-DEFINE_MEAN(f32, float, float, SAME_AT, one_nan_float, one_nan_float, FLT_MAX, FLT_MAX, 1)
-DEFINE_MEAN(f64, double, double, SAME_AT, one_nan_double, one_nan_double, DBL_MAX, DBL_MAX, 1)
-DEFINE_MEAN(bf16, uint16_t, float, BF16_AT, to_bf16, to_bf16, BF16_LARGEST, FLT_MAX, 1)
-DEFINE_MEAN(f16, uint16_t, float, F16_AT, TO_F16_AT, to_f16, F16_LARGEST, FLT_MAX, 0)
+DEFINE_MEAN(f32, float, float, SAME_AT, one_nan_float, one_nan_float, FLT_MAX, FLT_MAX, 1, true)
+DEFINE_MEAN(f64, double, double, SAME_AT, one_nan_double, one_nan_double, DBL_MAX, DBL_MAX, 1, true)
+DEFINE_MEAN(bf16, uint16_t, float, BF16_AT, to_bf16, to_bf16, BF16_LARGEST, FLT_MAX, 1, true)
+DEFINE_MEAN(f16, uint16_t, float, F16_AT, TO_F16_AT, to_f16, 65504.0f, FLT_MAX, 0, false)
+DEFINE_MEAN(f8e4m3, uint8_t, float, F8E4M3_AT, TO_F8E4M3_AT, pccl_k_f8e4m3_code, 448.0f, FLT_MAX, 1, false)
+DEFINE_MEAN(f8e5m2, uint8_t, float, F8E5M2_AT, TO_F8E5M2_AT, pccl_k_f8e5m2_code, 57344.0f, FLT_MAX, 1, false)
 
 DEFINE_INTEGER(i32, int32_t, uint32_t, int32_t)
 DEFINE_INTEGER(i64, int64_t, uint64_t, int64_t)
 DEFINE_INTEGER(u8, uint8_t, uint8_t, int32_t)
+DEFINE_INTEGER(u32, uint32_t, uint32_t, uint32_t)
+DEFINE_INTEGER(u64, uint64_t, uint64_t, uint64_t)
+DEFINE_INTEGER(i8, int8_t, uint8_t, int32_t)
+DEFINE_REDUCE(bool_or, uint8_t, SAME, SAME, EITHER)
+DEFINE_REDUCE(bool_and, uint8_t, SAME, SAME, BOTH)
 
 #if defined(__x86_64__)
 /* Whole cache lines bypass the cache. A head and a tail that share lines with other data do not. */
@@ -284,13 +301,21 @@ static void stream_fence(void) {}
 
 const pccl_kernels KERNELS = {
     .name = KERNELS_LABEL,
-    .reduce = {[POLYCCL_FLOAT32] = ROW(f32),
-               [POLYCCL_FLOAT64] = ROW(f64),
-               [POLYCCL_INT32] = ROW(i32),
-               [POLYCCL_INT64] = ROW(i64),
-               [POLYCCL_UINT8] = ROW(u8),
-               [POLYCCL_FLOAT16] = ROW(f16),
-               [POLYCCL_BFLOAT16] = ROW(bf16)},
+    .reduce =
+        {[POLYCCL_FLOAT32] = ROW(f32),
+         [POLYCCL_FLOAT64] = ROW(f64),
+         [POLYCCL_INT32] = ROW(i32),
+         [POLYCCL_INT64] = ROW(i64),
+         [POLYCCL_UINT8] = ROW(u8),
+         [POLYCCL_FLOAT16] = ROW(f16),
+         [POLYCCL_BFLOAT16] = ROW(bf16),
+         [POLYCCL_UINT32] = ROW(u32),
+         [POLYCCL_UINT64] = ROW(u64),
+         [POLYCCL_INT8] = ROW(i8),
+         [POLYCCL_BOOL] =
+             {[POLYCCL_SUM] = bool_or, [POLYCCL_PROD] = bool_and, [POLYCCL_MIN] = bool_and, [POLYCCL_MAX] = bool_or},
+         [POLYCCL_FLOAT8E4M3] = ROW(f8e4m3),
+         [POLYCCL_FLOAT8E5M2] = ROW(f8e5m2)},
     .stream_copy = stream_copy,
     .stream_fence = stream_fence,
 };

@@ -32,12 +32,7 @@ static void locate(const geometry *g, int32_t buffer, int32_t chunk, size_t *off
 }
 
 static polyccl_result check_call(const pccl_loaded *plan, size_t count, polyccl_dtype dtype, polyccl_redop op) {
-  if ((unsigned)dtype >= POLYCCL_DTYPE_COUNT) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type number %d", (int)dtype);
-  }
-  if (plan->reduces && (unsigned)op >= POLYCCL_REDOP_COUNT) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown reduction number %d", (int)op);
-  }
+  PCCL_TRY(pccl_check_reduction(dtype, plan->reduces ? op : POLYCCL_SUM));
   if (plan->reduces && plan->redops != 0 && (plan->redops >> op & 1) == 0) {
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "plan \"%s\" is not for %s", plan->name, polyccl_redop_name(op));
   }

@@ -238,9 +238,7 @@ static polyccl_result stage(polyccl_comm *comm, const pccl_prepared *p, bool cop
 
 static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, request r) {
   PCCL_TRY(pccl_comm_usable(comm));
-  if ((unsigned)r.dtype >= POLYCCL_DTYPE_COUNT || (unsigned)r.op >= POLYCCL_REDOP_COUNT) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type or reduction (numbers %d, %d)", (int)r.dtype, (int)r.op);
-  }
+  PCCL_TRY(pccl_check_reduction(r.dtype, r.op));
   if (r.root >= comm->ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root, comm->ranks - 1);
   }

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "device/gpu.h"
+#include "kernel/reduce.h"
 #include "plan/plan.h"
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5, SKIPPED = 77, MAX_PROCESSES = 16, MAX_MAIL = 256, SAMPLES = 5 };
@@ -210,6 +211,7 @@ static polyccl_result check_all(const job *j, uint64_t *wrong, int *runs) {
         count = (count + chunks - 1) / chunks * chunks;
       }
       polyccl_redop op = custom ? POLYCCL_SUM : ops[(i + t) % 5];
+      op = pccl_reduction_defined((polyccl_dtype)t, op) ? op : POLYCCL_SUM;
       uint64_t before = *wrong;
       PCCL_TRY(call_and_check(j, count, (polyccl_dtype)t, op, wrong));
       if (*wrong != before) {

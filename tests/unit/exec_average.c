@@ -43,19 +43,14 @@ static uint64_t bits_of_integer(format f, int64_t value) {
   return float_bits(f, value < 0, largest_exponent(f) / 2 + (uint64_t)top, magnitude << (f.fraction - top));
 }
 
-/* Integers whose sums are exact. */
+/* Integers whose sums are exact, in the wider form of 8-bit floats, too. */
 static int64_t integer_of(format f, int ranks, uint64_t random) {
   int64_t limit = ((int64_t)1 << (f.fraction < 20 ? f.fraction : 20)) / ranks;
   return (int64_t)(random % (uint64_t)(2 * limit + 1)) - limit;
 }
 
-static uint64_t element(polyccl_dtype dtype, polyccl_redop op, int ranks, int rank, size_t index) {
-  (void)op;
+static uint64_t patterned(format f, int ranks, int rank, size_t index) {
   uint64_t random = pccl_mix64(((uint64_t)rank << 40) ^ index), common = pccl_mix64(index), more = pccl_mix64(random);
-  if (!is_float(dtype)) {
-    return index % 3 == 0 ? random % 5 : random;
-  }
-  format f = format_of(dtype);
   uint64_t top = largest_exponent(f);
   switch ((pattern)(index % PATTERNS)) {
     case MODERATE: return float_bits(f, random, top / 2 + random / 2 % 5, more);
@@ -65,7 +60,7 @@ static uint64_t element(polyccl_dtype dtype, polyccl_redop op, int ranks, int ra
     case SMALLEST: return 1;
     case ANY_FINITE: return float_bits(f, random, random / 2 % (top + 1), more);
     case ALIKE: return float_bits(f, common, common / 2 % (top + 1), pccl_mix64(common));
-    case LARGEST: return float_bits(f, common, top, ~(uint64_t)0);
+    case LARGEST: return (common & 1) * sign_bit(f) | largest_bits(f);
     case INTEGERS: return bits_of_integer(f, integer_of(f, ranks, random));
     case NEAR_SUBNORMAL: return float_bits(f, random, random / 2 % 3, more);
     case UPPER: return float_bits(f, random % 8 == 0, top - random / 8 % 8, more);
@@ -73,11 +68,25 @@ static uint64_t element(polyccl_dtype dtype, polyccl_redop op, int ranks, int ra
   }
 }
 
-/* Of each rounding, relative; f16 has a bit less where partial sums may reach its wider form. */
+static uint64_t element(polyccl_dtype dtype, polyccl_redop op, int ranks, int rank, size_t index) {
+  (void)op;
+  if (!is_float(dtype)) {
+    uint64_t random = pccl_mix64(((uint64_t)rank << 40) ^ index);
+    return index % 3 == 0 ? random % 5 : random;
+  }
+  format f = format_of(dtype);
+  uint64_t bits = patterned(f, ranks, rank, index);
+  return is_finite(f, bits) ? bits : bits - 1; /* f8e4m3's NaN has the exponent of its largest numbers */
+}
+
+/* The type's partial sums take a form with shorter significands for large numbers. */
+static bool has_wider_form(format f) { return f.bits == 8 || (f.bits == 16 && f.fraction == 10); }
+
+/* Of each rounding, relative, where partial sums may reach the wider form; 8-bit floats reach it with small numbers. */
 static exact unit_of(format f, pattern p) {
-  bool wider = f.bits == 16 && f.fraction == 10 && p != MODERATE && p != SUBNORMAL && p != SMALLEST && p != INTEGERS &&
-               p != NEAR_SUBNORMAL;
-  return power_of_two(-f.fraction - 1 + wider);
+  bool small =
+      p == SUBNORMAL || p == SMALLEST || (f.bits > 8 && (p == MODERATE || p == INTEGERS || p == NEAR_SUBNORMAL));
+  return power_of_two(-f.fraction - 1 + (has_wider_form(f) && !small));
 }
 
 /* As far from the exact average as docs/executor.md allows, with ranks - 1 additions. */
@@ -87,7 +96,7 @@ static exact bound_of(polyccl_dtype dtype, pattern p, int ranks, exact mean_of_m
   for (int i = 0; i < ranks; i++) {
     grows *= 1 + unit_of(f, p);
   }
-  return (grows - 1) * mean_of_magnitudes + smallest * (dtype == POLYCCL_FLOAT16 ? (exact)0.5 : (exact)(2 * ranks));
+  return (grows - 1) * mean_of_magnitudes + smallest * (has_wider_form(f) ? (exact)0.5 : (exact)(2 * ranks));
 }
 
 static bool is_nearest(format f, uint64_t bits, exact value) {
@@ -122,14 +131,18 @@ static bool integer_is_right(polyccl_dtype dtype, int ranks, size_t index, uint6
   switch (dtype) {
     case POLYCCL_INT32: return (int32_t)got == (int32_t)sum / ranks;
     case POLYCCL_INT64: return (int64_t)got == (int64_t)sum / ranks;
+    case POLYCCL_UINT32: return got == (uint32_t)sum / (uint32_t)ranks;
+    case POLYCCL_UINT64: return got == sum / (uint64_t)ranks;
+    case POLYCCL_INT8: return (int8_t)got == (int8_t)sum / ranks;
     default: return got == (uint64_t)((uint8_t)sum / ranks);
   }
 }
 
-static const call_kind kinds[] = {{POLYCCL_FLOAT16, POLYCCL_AVG}, {POLYCCL_BFLOAT16, POLYCCL_AVG},
-                                  {POLYCCL_FLOAT32, POLYCCL_AVG}, {POLYCCL_FLOAT64, POLYCCL_AVG},
-                                  {POLYCCL_INT32, POLYCCL_AVG},   {POLYCCL_INT64, POLYCCL_AVG},
-                                  {POLYCCL_UINT8, POLYCCL_AVG}};
+static const call_kind kinds[] = {
+    {POLYCCL_FLOAT16, POLYCCL_AVG}, {POLYCCL_BFLOAT16, POLYCCL_AVG},   {POLYCCL_FLOAT32, POLYCCL_AVG},
+    {POLYCCL_FLOAT64, POLYCCL_AVG}, {POLYCCL_INT32, POLYCCL_AVG},      {POLYCCL_INT64, POLYCCL_AVG},
+    {POLYCCL_UINT8, POLYCCL_AVG},   {POLYCCL_UINT32, POLYCCL_AVG},     {POLYCCL_UINT64, POLYCCL_AVG},
+    {POLYCCL_INT8, POLYCCL_AVG},    {POLYCCL_FLOAT8E4M3, POLYCCL_AVG}, {POLYCCL_FLOAT8E5M2, POLYCCL_AVG}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static void check_plan(const polyccl_plan *plan, const char *code, size_t count) {

@@ -13,6 +13,7 @@
 #include "../../tools/run.h"
 #include "base/map.h"
 #include "exec_util.h"
+#include "kernel/reduce.h"
 #include "plan/plan.h"
 #include "runtime/launcher.h"
 
@@ -155,7 +156,8 @@ static polyccl_result calls(polyccl_comm *comm, void *argument) {
       polyccl_redop op = (polyccl_redop)(k / POLYCCL_DTYPE_COUNT);
       /* The large count once per plan, the type and reduction turn with the seed; other plans have other turns. */
       bool turn = k == (j->seed + c) % (POLYCCL_DTYPE_COUNT * POLYCCL_REDOP_COUNT);
-      if ((count > 1000 && !turn) || (!reduces && op != POLYCCL_SUM)) {
+      if ((count > 1000 && !turn) || (!reduces && op != POLYCCL_SUM) ||
+          !pccl_reduction_defined((polyccl_dtype)(k % POLYCCL_DTYPE_COUNT), op)) {
         continue;
       }
       result = one_call(comm, j, id, count, (polyccl_dtype)(k % POLYCCL_DTYPE_COUNT), op);

@@ -27,19 +27,23 @@ typedef long double exact;
 
 typedef struct format {
   int bits, fraction; /* of an element, of its significand without the leading one */
+  bool endless;       /* no infinities: only the code of all ones is a NaN (f8e4m3) */
 } format;
 
 static inline format format_of(polyccl_dtype dtype) {
   switch (dtype) {
-    case POLYCCL_FLOAT64: return (format){64, 52};
-    case POLYCCL_FLOAT16: return (format){16, 10};
-    case POLYCCL_BFLOAT16: return (format){16, 7};
-    default: return (format){32, 23};
+    case POLYCCL_FLOAT64: return (format){64, 52, false};
+    case POLYCCL_FLOAT16: return (format){16, 10, false};
+    case POLYCCL_BFLOAT16: return (format){16, 7, false};
+    case POLYCCL_FLOAT8E4M3: return (format){8, 3, true};
+    case POLYCCL_FLOAT8E5M2: return (format){8, 2, false};
+    default: return (format){32, 23, false};
   }
 }
 
 static inline bool is_float(polyccl_dtype dtype) {
-  return dtype != POLYCCL_INT32 && dtype != POLYCCL_INT64 && dtype != POLYCCL_UINT8;
+  return dtype == POLYCCL_FLOAT32 || dtype == POLYCCL_FLOAT64 || dtype == POLYCCL_FLOAT16 ||
+         dtype == POLYCCL_BFLOAT16 || dtype == POLYCCL_FLOAT8E4M3 || dtype == POLYCCL_FLOAT8E5M2;
 }
 
 static inline uint64_t load_bits(const void *at, size_t bytes) {
@@ -54,12 +58,20 @@ static inline uint64_t float_bits(format f, uint64_t sign, uint64_t exponent, ui
          (fraction & (((uint64_t)1 << f.fraction) - 1));
 }
 
-static inline uint64_t largest_exponent(format f) { return ((uint64_t)1 << (f.bits - 1 - f.fraction)) - 2; }
-static inline uint64_t infinity_bits(format f) { return float_bits(f, 0, largest_exponent(f) + 1, 0); }
-static inline uint64_t one_nan_bits(format f) { return infinity_bits(f) | (uint64_t)1 << (f.fraction - 1); }
 static inline uint64_t sign_bit(format f) { return (uint64_t)1 << (f.bits - 1); }
-static inline bool is_nan(format f, uint64_t bits) { return (bits & (sign_bit(f) - 1)) > infinity_bits(f); }
+static inline uint64_t largest_exponent(format f) {
+  return ((uint64_t)1 << (f.bits - 1 - f.fraction)) - (f.endless ? 1 : 2);
+}
+/* What a number becomes that is too large: without infinities the NaN. */
+static inline uint64_t infinity_bits(format f) {
+  return f.endless ? sign_bit(f) - 1 : float_bits(f, 0, largest_exponent(f) + 1, 0);
+}
+static inline uint64_t one_nan_bits(format f) { return infinity_bits(f) | (uint64_t)1 << (f.fraction - 1); }
 static inline bool is_finite(format f, uint64_t bits) { return (bits & (sign_bit(f) - 1)) < infinity_bits(f); }
+static inline bool is_nan(format f, uint64_t bits) {
+  return f.endless ? !is_finite(f, bits) : (bits & (sign_bit(f) - 1)) > infinity_bits(f);
+}
+static inline uint64_t largest_bits(format f) { return infinity_bits(f) - 1; }
 
 static inline exact power_of_two(int exponent) {
   exact result = 1, factor = exponent < 0 ? (exact)0.5 : (exact)2;

@@ -46,6 +46,16 @@ static long double decode(polyccl_dtype dtype, const char *at) {
                                          : ldexpl(1024 + fraction, (int)exponent - 25);
       return bits & 0x8000 ? -size : size;
     }
+    case POLYCCL_FLOAT8E4M3:
+    case POLYCCL_FLOAT8E5M2: {
+      unsigned bits = *(const uint8_t *)(const void *)at, magnitude = bits & 0x7f;
+      int fraction = dtype == POLYCCL_FLOAT8E4M3 ? 3 : 2, bias = fraction == 3 ? 7 : 15;
+      int exponent = (int)(magnitude >> fraction), rest = (int)(magnitude & ((1u << fraction) - 1));
+      long double size =
+          ldexpl(exponent == 0 ? rest : rest + (1 << fraction), (exponent > 0 ? exponent : 1) - bias - fraction);
+      size = magnitude == (fraction == 3 ? 0x7fu : 0x7cu) ? (long double)INFINITY : size;
+      return bits & 0x80 ? -size : size;
+    }
     default: return 0;
   }
 }
@@ -53,18 +63,29 @@ static long double decode(polyccl_dtype dtype, const char *at) {
 static uint64_t decode_integer(polyccl_dtype dtype, const char *at) {
   switch (dtype) {
     case POLYCCL_INT32: return (uint64_t)(int64_t) * (const int32_t *)(const void *)at;
-    case POLYCCL_UINT8: return *(const uint8_t *)(const void *)at;
+    case POLYCCL_INT8: return (uint64_t)(int64_t) * (const int8_t *)(const void *)at;
+    case POLYCCL_UINT32: return *(const uint32_t *)(const void *)at;
+    case POLYCCL_UINT8:
+    case POLYCCL_BOOL: return *(const uint8_t *)(const void *)at;
+    case POLYCCL_UINT64:
     case POLYCCL_INT64: return *(const uint64_t *)(const void *)at;
     default: return 0;
   }
 }
 
 static bool is_integer(polyccl_dtype dtype) {
-  return dtype == POLYCCL_INT32 || dtype == POLYCCL_INT64 || dtype == POLYCCL_UINT8;
+  return dtype == POLYCCL_INT32 || dtype == POLYCCL_INT64 || dtype == POLYCCL_UINT8 || dtype == POLYCCL_UINT32 ||
+         dtype == POLYCCL_UINT64 || dtype == POLYCCL_INT8 || dtype == POLYCCL_BOOL;
 }
 
 static long double largest(polyccl_dtype dtype) {
-  return dtype == POLYCCL_FLOAT16 ? 65504.0L : dtype == POLYCCL_FLOAT64 ? 0x1.fffffffffffffp1023L : 3.4e38L;
+  switch (dtype) {
+    case POLYCCL_FLOAT16: return 65504;
+    case POLYCCL_FLOAT64: return 0x1.fffffffffffffp1023L;
+    case POLYCCL_FLOAT8E4M3: return 448;
+    case POLYCCL_FLOAT8E5M2: return 57344;
+    default: return 3.4e38L;
+  }
 }
 
 typedef struct sum {
@@ -75,12 +96,24 @@ typedef struct sum {
   uint64_t integer;
 } sum;
 
+static uint64_t either_or_both(polyccl_redop op, uint64_t a, uint64_t b) {
+  return op == POLYCCL_SUM || op == POLYCCL_MAX ? a + b > 0 : a * b > 0;
+}
+
+static bool is_below(polyccl_dtype dtype, uint64_t a, uint64_t b) {
+  return dtype == POLYCCL_UINT64 ? a < b : (int64_t)a < (int64_t)b;
+}
+
 static void add(sum *s, const char *at) {
   long double value = decode(s->dtype, at);
   uint64_t integer = decode_integer(s->dtype, at);
   if (s->addends++ == 0) {
     s->value = value;
     s->integer = integer;
+    return;
+  }
+  if (s->dtype == POLYCCL_BOOL) {
+    s->integer = either_or_both(s->op, s->integer, integer);
     return;
   }
   switch (s->op) {
@@ -90,11 +123,11 @@ static void add(sum *s, const char *at) {
       break;
     case POLYCCL_MIN:
       s->value = fminl(s->value, value);
-      s->integer = (int64_t)integer < (int64_t)s->integer ? integer : s->integer;
+      s->integer = is_below(s->dtype, integer, s->integer) ? integer : s->integer;
       break;
     case POLYCCL_MAX:
       s->value = fmaxl(s->value, value);
-      s->integer = (int64_t)integer > (int64_t)s->integer ? integer : s->integer;
+      s->integer = is_below(s->dtype, s->integer, integer) ? integer : s->integer;
       break;
     default:
       s->value += value;
@@ -105,10 +138,13 @@ static void add(sum *s, const char *at) {
 
 static bool is_right(const sum *s, const char *got) {
   if (is_integer(s->dtype)) {
-    uint64_t mask = s->dtype == POLYCCL_INT64 ? UINT64_MAX : s->dtype == POLYCCL_INT32 ? UINT32_MAX : UINT8_MAX;
+    uint64_t mask = UINT64_MAX >> (64 - 8 * polyccl_dtype_size(s->dtype));
     return ((s->integer ^ decode_integer(s->dtype, got)) & mask) == 0;
   }
   long double value = decode(s->dtype, got);
+  if (s->dtype == POLYCCL_FLOAT8E4M3 && fabsl(s->value) > largest(s->dtype)) {
+    return *got == 0x7f;
+  }
   return fabsl(s->value) > largest(s->dtype) ? isinf(value) && signbit(value) == signbit(s->value) : value == s->value;
 }
 
@@ -315,7 +351,7 @@ static void missing_contributions(void **state) {
       for (int op = 0; op < POLYCCL_REDOP_COUNT; op++) {
         if (defined((polyccl_redop)op)) {
           trial t = {.plan = wrong, .dtype = (polyccl_dtype)dtype, .op = (polyccl_redop)op};
-          t.count = 2000 * (size_t)chunks;
+          t.count = (polyccl_dtype_size(t.dtype) > 1 ? 2000 : 4000) * (size_t)chunks;
           run_trial(&t);
           assert_int_equal(t.result, POLYCCL_SUCCESS);
           assert_true(wrong_by(&t, right, 0) > 0);
@@ -340,6 +376,11 @@ static void collectives(void **state) {
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
           trial t = {.plan = plan, .count = counts[c], .dtype = (polyccl_dtype)dtype, .op = (polyccl_redop)op};
           run_trial(&t);
+          if (t.dtype == POLYCCL_BOOL && t.op == POLYCCL_AVG) {
+            assert_int_equal(t.result, POLYCCL_ERROR_UNSUPPORTED);
+            free_trial(&t);
+            continue;
+          }
           assert_int_equal(t.result, POLYCCL_SUCCESS);
           for (int rank = 0; rank < ranks; rank++) {
             char *output = t.output[rank];
