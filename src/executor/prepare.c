@@ -1,16 +1,20 @@
 /* A loaded plan for one count and type: places become bytes, chunks become tiles. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/size.h"
-#include "kernel/lines.h"
-#include "plan/plan.h"
-#include "runtime/execute.h"
-#include "runtime/plans.h"
-#include "runtime/select.h"
+#include <polyccl/memory.h>
 
-enum { MOST_PREPARED = 256, ALIGNMENT = 64, LEAST_REFERENCE_BYTES = 4096 };
+#include "base/error.h"
+#include "base/map.h"
+#include "base/options.h"
+#include "base/size.h"
+#include "executor/generated.h"
+#include "executor/plans.h"
+#include "kernel/tiling.h"
+#include "plan/plan.h"
+
+enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096 };
 
 /* What the places of one prepared plan follow from. */
 typedef struct geometry {
@@ -71,38 +75,26 @@ static polyccl_result size_buffers(const geometry *g, pccl_prepared *p) {
   return POLYCCL_SUCCESS;
 }
 
-/* Payload of a slot. */
-static size_t slot_payload(polyccl_protocol protocol, size_t slot_bytes) {
-  switch (protocol) {
-    case POLYCCL_LL: return slot_bytes / 2;
-    case POLYCCL_LL128: return slot_bytes / PCCL_LL128_BYTES * PCCL_LL128_PAYLOAD;
-    default: return slot_bytes;
-  }
-}
-
-static size_t tile_unit(polyccl_protocol protocol) {
-  return protocol == POLYCCL_LL128 ? PCCL_LL128_PAYLOAD : ALIGNMENT;
-}
-
 /* Small calls gain nothing by reference; what is compared is the same on all ranks. */
-static bool wants_references(const pccl_loaded *plan, const geometry *g) {
-  return plan->references && plan->protocol == POLYCCL_SIMPLE && g->count * g->element >= LEAST_REFERENCE_BYTES;
+static bool wants_to_lend(const pccl_loaded *plan, const geometry *g) {
+  return plan->lends && plan->protocol == POLYCCL_SIMPLE && g->count * g->element >= MIN_LENT_BYTES;
 }
 
 static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   const pccl_loaded *plan = g->plan;
-  size_t ring = (size_t)1 << plan->log2_ring;
   p->depth = plan->depth;
-  p->slot_bytes = ring / plan->depth;
-  size_t stride = g->stride * g->element, largest = (size_t)plan->largest;
-  size_t unit = tile_unit(plan->protocol);
-  size_t payload = slot_payload(plan->protocol, p->slot_bytes) - (p->references ? sizeof(pccl_note) : 0);
-  size_t most = payload / largest / unit * unit;
-  size_t wanted = pccl_min_size(PCCL_TILE_MAX / largest, pccl_pipelined_tile(stride, largest));
-  wanted = wanted < most ? pccl_round_up(wanted, unit) : most;
-  size_t bytes = wanted < stride ? wanted : stride;
-  p->tile = stride == bytes ? g->stride : bytes / g->element;
-  p->batches = g->stride == 0 ? 1 : (g->stride + p->tile - 1) / p->tile;
+  p->slot_bytes = ((size_t)1 << plan->log2_ring) / plan->depth;
+  pccl_tiling tiling;
+  PCCL_TRY(pccl_tiling_find(&(pccl_tiling_input){.protocol = p->protocol,
+                                                 .slot_bytes = p->slot_bytes,
+                                                 .note_bytes = p->lends ? sizeof(pccl_note) : 0,
+                                                 .max_bytes = PCCL_TILE_MAX,
+                                                 .chunks = (size_t)plan->largest,
+                                                 .stride = g->stride,
+                                                 .element = g->element},
+                            &tiling));
+  p->tile = tiling.tile;
+  p->batches = tiling.batches;
   return POLYCCL_SUCCESS;
 }
 
@@ -122,11 +114,11 @@ static void fill_run(const geometry *g, const pccl_loaded_step *s, int32_t k, pc
   if (s->dst.buffer >= 0) {
     locate(g, s->dst.buffer, s->dst.chunk + k, &run->dst, &run->dst_len);
   }
-  if (s->far_src.buffer >= 0) {
-    locate(g, s->far_src.buffer, s->far_src.chunk + k, &run->far_src, &run->far_src_len);
+  if (s->remote_src.buffer >= 0) {
+    locate(g, s->remote_src.buffer, s->remote_src.chunk + k, &run->remote_src, &run->remote_src_len);
   }
-  if (s->far_dst.buffer >= 0) {
-    locate(g, s->far_dst.buffer, s->far_dst.chunk + k, &run->far_dst, &run->far_dst_len);
+  if (s->remote_dst.buffer >= 0) {
+    locate(g, s->remote_dst.buffer, s->remote_dst.chunk + k, &run->remote_dst, &run->remote_dst_len);
   }
 }
 
@@ -136,10 +128,10 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
   *to = (pccl_prepared_step){.op = from->op,
                              .src_buf = (uint8_t)(from->src.buffer >= 0 ? from->src.buffer : 0),
                              .dst_buf = (uint8_t)(from->dst.buffer >= 0 ? from->dst.buffer : 0),
-                             .far_src_buf = (uint8_t)(from->far_src.buffer >= 0 ? from->far_src.buffer : 0),
-                             .far_dst_buf = (uint8_t)(from->far_dst.buffer >= 0 ? from->far_dst.buffer : 0),
+                             .remote_src_buf = (uint8_t)(from->remote_src.buffer >= 0 ? from->remote_src.buffer : 0),
+                             .remote_dst_buf = (uint8_t)(from->remote_dst.buffer >= 0 ? from->remote_dst.buffer : 0),
                              .may_get = (from->flags & POLYCCL_FLAG_GET) != 0,
-                             .may_put = from->far_dst.buffer >= 0,
+                             .may_put = from->remote_dst.buffer >= 0,
                              .put_first = pccl_ops[from->op].reduces,
                              .lent_buf = (uint8_t)(pccl_ops[from->op].writes_dst ? from->dst.buffer : from->src.buffer),
                              .waits = (uint32_t)from->waits,
@@ -158,54 +150,44 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
   }
   if (merged) {
     pccl_run *run = *next;
-    run->src_len = run->dst_len = run->far_src_len = run->far_dst_len = to->len;
+    run->src_len = run->dst_len = run->remote_src_len = run->remote_dst_len = to->len;
   }
   *next += to->runs;
 }
 
-static polyccl_result open_ends(polyccl_comm *comm, const pccl_loaded *plan, pccl_end ***ends) {
-  pccl_end **opened = pccl_zeroed(2 * (size_t)plan->links, sizeof *opened);
-  if (opened == NULL) {
-    return pccl_no_memory("a plan's connections");
+polyccl_result pccl_plan_end(pccl_executor *executor, const pccl_loaded *plan, const pccl_link *link, bool sender,
+                             pccl_end **end) {
+  pccl_connection_key key = {.src = link->src,
+                             .dst = link->dst,
+                             .channel = link->channel,
+                             .protocol = executor->member.lines ? plan->protocol : POLYCCL_SIMPLE,
+                             .log2_bytes = plan->log2_ring,
+                             .log2_depth = 0};
+  while (1u << key.log2_depth < plan->depth) {
+    key.log2_depth++;
   }
+  if (plan->generated != NULL) { /* its LL flags are of another kind */
+    key.channel += PCCL_MAX_PLAN_CHANNEL + 1;
+  }
+  return pccl_member_end(&executor->member, &key, sender, end);
+}
+
+static polyccl_result open_ends(pccl_executor *executor, const pccl_loaded *plan, pccl_end **opened) {
   for (uint32_t i = 0; i < plan->links; i++) {
     const pccl_link *link = &plan->link[i];
-    polyccl_result result = POLYCCL_SUCCESS;
-    if (link->src == comm->rank) {
-      result = pccl_comm_end(comm, link->src, link->dst, link->channel, plan->protocol, plan->log2_ring, true,
-                             &opened[2 * i]);
+    if (link->src == executor->member.rank) {
+      PCCL_TRY(pccl_plan_end(executor, plan, link, true, &opened[2 * i]));
     }
-    if (result == POLYCCL_SUCCESS && link->dst == comm->rank) {
-      result = pccl_comm_end(comm, link->src, link->dst, link->channel, plan->protocol, plan->log2_ring, false,
-                             &opened[2 * i + 1]);
-    }
-    if (result != POLYCCL_SUCCESS) {
-      free(opened);
-      return result;
+    if (link->dst == executor->member.rank) {
+      PCCL_TRY(pccl_plan_end(executor, plan, link, false, &opened[2 * i + 1]));
     }
   }
-  *ends = opened;
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result fill(polyccl_comm *comm, const geometry *g, pccl_prepared *p) {
+static polyccl_result fill_steps(pccl_executor *executor, const geometry *g, pccl_end **ends, pccl_prepared *p) {
   const pccl_loaded *plan = g->plan;
-  size_t runs = 0;
-  for (uint32_t i = 0; i < plan->steps; i++) {
-    runs += merges(p, g) ? 1 : (size_t)plan->step[i].count;
-  }
-  p->tb = pccl_zeroed(plan->tbs, sizeof *p->tb);
-  p->step = pccl_zeroed(plan->steps, sizeof *p->step);
-  p->run = pccl_zeroed(runs, sizeof *p->run);
-  p->state = pccl_zeroed(plan->tbs, sizeof *p->state);
-  p->sender = pccl_zeroed(plan->links, sizeof(pccl_end *));
-  p->receiver = pccl_zeroed(plan->links, sizeof(pccl_end *));
-  if (p->tb == NULL || p->step == NULL || p->run == NULL || p->state == NULL || p->sender == NULL ||
-      p->receiver == NULL) {
-    return pccl_no_memory("a prepared plan");
-  }
-  pccl_end **ends = NULL;
-  PCCL_TRY(open_ends(comm, plan, &ends));
+  PCCL_TRY(open_ends(executor, plan, ends));
   pccl_run *next = p->run;
   for (uint32_t i = 0; i < plan->steps; i++) {
     fill_step(g, p, &plan->step[i], ends, &next, &p->step[i]);
@@ -218,67 +200,102 @@ static polyccl_result fill(polyccl_comm *comm, const geometry *g, pccl_prepared 
       p->receiver[p->receivers++] = ends[2 * i + 1];
     }
   }
-  free(ends);
   for (uint32_t t = 0; t < plan->tbs; t++) {
     p->tb[t] = (pccl_prepared_tb){p->step + plan->tb[t].step, plan->tb[t].steps};
   }
   return POLYCCL_SUCCESS;
 }
 
-static void prepared_free(pccl_prepared *p) {
-  free(p->tb);
-  free(p->step);
-  free(p->run);
-  free(p->state);
-  free(p->sender);
-  free(p->receiver);
-  free(p);
+static polyccl_result fill(pccl_executor *executor, const geometry *g, pccl_prepared *p) {
+  const pccl_loaded *plan = g->plan;
+  size_t runs = 0;
+  for (uint32_t i = 0; i < plan->steps; i++) {
+    runs += merges(p, g) ? 1 : (size_t)plan->step[i].count;
+  }
+  p->tb = pccl_zeroed(plan->tbs, sizeof *p->tb);
+  p->step = pccl_zeroed(plan->steps, sizeof *p->step);
+  p->run = pccl_zeroed(runs, sizeof *p->run);
+  p->sender = pccl_zeroed(plan->links, sizeof(pccl_end *));
+  p->receiver = pccl_zeroed(plan->links, sizeof(pccl_end *));
+  pccl_end **ends = pccl_zeroed(2 * (size_t)plan->links, sizeof *ends);
+  polyccl_result result =
+      p->tb != NULL && p->step != NULL && p->run != NULL && p->sender != NULL && p->receiver != NULL && ends != NULL
+          ? fill_steps(executor, g, ends, p)
+          : pccl_no_memory("a prepared plan");
+  free(ends);
+  return result;
 }
 
-static polyccl_result prepare(polyccl_comm *comm, const pccl_loaded *plan, size_t count, polyccl_dtype dtype,
+/* Ranks whose values differ would cut messages differently or mean something else by them. */
+static uint32_t sign(const pccl_prepared *p) {
+  uint64_t mixed = pccl_mix64(p->plan->fingerprint ^ pccl_mix64(p->count));
+  mixed = pccl_mix64(mixed ^ ((uint64_t)p->dtype << 40 | (uint64_t)(p->plan->reduces ? p->op : 0)));
+  mixed = pccl_mix64(mixed ^ (p->slot_bytes << 8 | p->depth));
+  return (uint32_t)(mixed ^ mixed >> 32);
+}
+
+static polyccl_result prepare(pccl_executor *executor, pccl_loaded *plan, size_t count, polyccl_dtype dtype,
                               polyccl_redop op, pccl_prepared *p) {
   PCCL_TRY(check_call(plan, count, dtype, op));
   geometry g = {.plan = plan, .count = count, .element = polyccl_dtype_size(dtype)};
   g.stride = pccl_collective_stride(plan->spec.chunks, count, g.element);
-  *p = (pccl_prepared){.plan = plan,
-                       .count = count,
-                       .dtype = dtype,
-                       .op = op,
-                       .stride = g.stride,
-                       .arithmetic = {.kernels = comm->kernels, .element = g.element}};
+  p->count = count;
+  p->dtype = dtype;
+  p->op = op;
+  p->protocol = executor->member.lines ? plan->protocol : POLYCCL_SIMPLE;
+  p->stride = g.stride;
+  p->arithmetic = (pccl_arithmetic){.kernels = executor->kernels, .element = g.element};
   PCCL_TRY(size_buffers(&g, p));
-  p->references = wants_references(plan, &g);
+  p->lends = wants_to_lend(plan, &g);
   PCCL_TRY(choose_tile(&g, p));
-  p->arithmetic.reduce = comm->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
+  p->signature = sign(p);
+  p->arithmetic.reduce = executor->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
   /* Once the buffers of all ranks do not fit the last-level cache, results go past it. */
-  size_t all = (p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT]) / 4 * (size_t)comm->ranks;
-  p->arithmetic.stream = all > comm->cache_bytes / 4;
-  return fill(comm, &g, p);
+  size_t all = (p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT]) / 4 * (size_t)executor->member.ranks;
+  p->arithmetic.stream = all > executor->cache_bytes / 4;
+  return fill(executor, &g, p);
+}
+
+pccl_prepared *pccl_prepared_keep(pccl_prepared *prepared) {
+  atomic_fetch_add_explicit(&prepared->references, 1, memory_order_relaxed);
+  return prepared;
+}
+
+void pccl_prepared_release(pccl_prepared *prepared) {
+  if (prepared != NULL && atomic_fetch_sub_explicit(&prepared->references, 1, memory_order_acq_rel) == 1) {
+    pccl_loaded_release(prepared->plan);
+    free(prepared->tb);
+    free(prepared->step);
+    free(prepared->run);
+    free(prepared->sender);
+    free(prepared->receiver);
+    free(prepared);
+  }
 }
 
 /* Drops the prepared plans from the n-th on. */
-static void forget(polyccl_comm *comm, size_t keep) {
-  pccl_prepared **at = &comm->recent;
+static void forget(pccl_executor *executor, size_t keep) {
+  pccl_prepared **at = &executor->recent;
   for (size_t i = 0; i < keep && *at != NULL; i++) {
     at = &(*at)->next;
   }
   while (*at != NULL) {
     pccl_prepared *gone = *at;
     *at = gone->next;
-    prepared_free(gone);
-    comm->prepared--;
+    pccl_prepared_release(gone);
+    executor->prepared--;
   }
 }
 
-polyccl_result pccl_prepare(polyccl_comm *comm, const pccl_loaded *plan, size_t count, polyccl_dtype dtype,
+polyccl_result pccl_prepare(pccl_executor *executor, pccl_loaded *plan, size_t count, polyccl_dtype dtype,
                             polyccl_redop op, pccl_prepared **prepared) {
-  for (pccl_prepared **at = &comm->recent; *at != NULL; at = &(*at)->next) {
+  for (pccl_prepared **at = &executor->recent; *at != NULL; at = &(*at)->next) {
     pccl_prepared *p = *at;
     if (p->count == count && p->plan == plan && p->dtype == dtype && (p->op == op || !plan->reduces)) {
       *at = p->next;
-      p->next = comm->recent;
-      comm->recent = p;
-      *prepared = p;
+      p->next = executor->recent;
+      executor->recent = p;
+      *prepared = pccl_prepared_keep(p);
       return POLYCCL_SUCCESS;
     }
   }
@@ -286,25 +303,44 @@ polyccl_result pccl_prepare(polyccl_comm *comm, const pccl_loaded *plan, size_t 
   if (made == NULL) {
     return pccl_no_memory("a prepared plan");
   }
-  polyccl_result result = prepare(comm, plan, count, dtype, op, made);
+  atomic_init(&made->references, 1);
+  made->plan = pccl_loaded_keep(plan);
+  polyccl_result result = prepare(executor, plan, count, dtype, op, made);
   if (result != POLYCCL_SUCCESS) {
-    prepared_free(made);
+    pccl_prepared_release(made);
     return result;
   }
-  made->next = comm->recent;
-  comm->recent = made;
-  if (++comm->prepared > MOST_PREPARED) {
-    pccl_choices_free(comm); /* they may point to what goes */
-    forget(comm, MOST_PREPARED / 2);
+  made->next = executor->recent;
+  executor->recent = made;
+  if (++executor->prepared > MAX_PREPARED) {
+    forget(executor, MAX_PREPARED / 2);
   }
-  *prepared = made;
+  *prepared = pccl_prepared_keep(made);
   return POLYCCL_SUCCESS;
 }
 
-void pccl_plans_free(polyccl_comm *comm) {
-  forget(comm, 0);
-  for (size_t i = 0; i < comm->plans.len; i++) {
-    pccl_loaded_free(comm->plans.data[i]);
+/* Of one instance of the last level, as the kernel describes it; virtual machines tell sysconf() stories. */
+static size_t last_cache_bytes(void) {
+  char text[32] = "";
+  uint64_t bytes = 0;
+  FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+  if (file != NULL) {
+    if (fgets(text, sizeof text, file) != NULL) {
+      text[strcspn(text, "\n")] = '\0';
+    }
+    fclose(file);
   }
-  pccl_vec_free(&comm->plans);
+  return pccl_parse_size(text, &bytes) && bytes > 0 && bytes < SIZE_MAX ? (size_t)bytes : (size_t)32 << 20;
+}
+
+void pccl_executor_init(pccl_executor *executor) {
+  executor->kernels = pccl_reduce_kernels();
+  executor->cache_bytes = last_cache_bytes();
+}
+
+void pccl_executor_free(pccl_executor *executor) {
+  forget(executor, 0);
+  pccl_generated_run_free(executor->lease.generated);
+  free(executor->lease.state);
+  polyccl_mem_free(executor->lease.scratch);
 }
