@@ -125,8 +125,11 @@ polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan
 }
 
 polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,
-                                polyccl_dtype dtype, polyccl_redop op) {
+                                polyccl_dtype dtype, polyccl_redop op, polyccl_stream *stream) {
   PCCL_TRY(pccl_comm_usable(comm));
+  if (stream != NULL) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
+  }
   if (id < 0 || (size_t)id >= comm->plans.len) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan %d is not loaded (%zu are)", id, comm->plans.len);
   }
@@ -269,8 +272,11 @@ static struct pccl_choice *find_choice(polyccl_comm *comm, const request *r) {
   return choice;
 }
 
-static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, request r) {
+static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const void *send, void *recv, request r) {
   PCCL_TRY(pccl_comm_usable(comm));
+  if (stream != NULL) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
+  }
   if ((unsigned)r.dtype >= POLYCCL_DTYPE_COUNT || (unsigned)r.op >= POLYCCL_REDOP_COUNT) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "unknown data type or reduction (numbers %d, %d)", (int)r.dtype, (int)r.op);
   }
@@ -320,46 +326,48 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
 }
 
 /* A root below 0 is not "none" here. */
-static polyccl_result call_rooted(polyccl_comm *comm, const void *send, void *recv, request r) {
-  return r.root >= 0 ? call(comm, send, recv, r)
+static polyccl_result call_rooted(polyccl_comm *comm, polyccl_stream *stream, const void *send, void *recv, request r) {
+  return r.root >= 0 ? call(comm, stream, send, recv, r)
                      : pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root,
                                  polyccl_comm_count(comm) - 1);
 }
 
 polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                                 polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
+                                 polyccl_comm *comm, polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
 }
 
-polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
+polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
+                                 polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
 }
 
 polyccl_result polyccl_reduce_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                                      polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
+                                      polyccl_comm *comm, polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
 }
 
-polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
+polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
+                                polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
 }
 
 polyccl_result polyccl_broadcast(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                                 polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
+                                 polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_reduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                              int root, polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
+                              int root, polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
 }
 
 polyccl_result polyccl_gather(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                              polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
+                              polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                               polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
+                               polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
 }

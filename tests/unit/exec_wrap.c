@@ -82,7 +82,7 @@ static polyccl_result across(polyccl_comm *comm, void *argument) {
     for (size_t i = 0; i < count; i++) {
       in[i] = (float)(round * 1000 + (int)i + rank);
     }
-    result = polyccl_run_plan(comm, id, in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
     for (size_t i = 0; i < count && result == POLYCCL_SUCCESS; i++) {
       if (out[i] != (float)(2 * (round * 1000 + (int)i) + 1)) {
         fprintf(stderr, "start %llx, round %d, element %zu: %g\n", (unsigned long long)w->start, round, i,
