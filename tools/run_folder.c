@@ -60,14 +60,14 @@ polyccl_result pccl_run_open_folder(const pccl_run_folder *folder, pccl_run_args
 polyccl_result pccl_run_call(polyccl_comm *comm, const polyccl_plan *plan, const void *send, void *recv, size_t count,
                              polyccl_dtype dtype, polyccl_redop op) {
   switch (plan->collective) {
-    case POLYCCL_ALLREDUCE: return polyccl_allreduce(send, recv, count, dtype, op, comm);
-    case POLYCCL_ALLGATHER: return polyccl_allgather(send, recv, count, dtype, comm);
-    case POLYCCL_REDUCE_SCATTER: return polyccl_reduce_scatter(send, recv, count, dtype, op, comm);
-    case POLYCCL_ALLTOALL: return polyccl_alltoall(send, recv, count, dtype, comm);
-    case POLYCCL_BROADCAST: return polyccl_broadcast(send, recv, count, dtype, plan->root, comm);
-    case POLYCCL_REDUCE: return polyccl_reduce(send, recv, count, dtype, op, plan->root, comm);
-    case POLYCCL_GATHER: return polyccl_gather(send, recv, count, dtype, plan->root, comm);
-    case POLYCCL_SCATTER: return polyccl_scatter(send, recv, count, dtype, plan->root, comm);
+    case POLYCCL_ALLREDUCE: return polyccl_allreduce(send, recv, count, dtype, op, comm, NULL);
+    case POLYCCL_ALLGATHER: return polyccl_allgather(send, recv, count, dtype, comm, NULL);
+    case POLYCCL_REDUCE_SCATTER: return polyccl_reduce_scatter(send, recv, count, dtype, op, comm, NULL);
+    case POLYCCL_ALLTOALL: return polyccl_alltoall(send, recv, count, dtype, comm, NULL);
+    case POLYCCL_BROADCAST: return polyccl_broadcast(send, recv, count, dtype, plan->root, comm, NULL);
+    case POLYCCL_REDUCE: return polyccl_reduce(send, recv, count, dtype, op, plan->root, comm, NULL);
+    case POLYCCL_GATHER: return polyccl_gather(send, recv, count, dtype, plan->root, comm, NULL);
+    case POLYCCL_SCATTER: return polyccl_scatter(send, recv, count, dtype, plan->root, comm, NULL);
     default: return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "no call for %s", polyccl_collective_name(plan->collective));
   }
 }

@@ -38,7 +38,7 @@ polyccl_result pccl_run_calls(polyccl_comm *comm, int id, const pccl_run_args *a
   for (int i = 0; i < times; i++) {
     PCCL_TRY(args->folder != NULL
                  ? pccl_run_call(comm, args->plan[id], b->input, b->output, count, args->dtype, args->op)
-                 : polyccl_run_plan(comm, id, b->input, b->output, count, args->dtype, args->op));
+                 : polyccl_run_plan(comm, id, b->input, b->output, count, args->dtype, args->op, NULL));
   }
   return POLYCCL_SUCCESS;
 }

@@ -4,12 +4,13 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "executor/call_trace.h"
 #include "run_ranks.h"
-#include "runtime/call_trace.h"
+#include "runtime/comm.h"
 
 /* The maximum number of events of a rank. Pages that are not written cost nothing. */
 enum { MAX_EVENTS = 1 << 19, TRACED_CALLS = 9 };
-static const size_t trace_bytes = sizeof(pccl_call_trace) + MAX_EVENTS * sizeof(pccl_call_record);
+static const size_t trace_bytes = sizeof(pccl_call_trace) + MAX_EVENTS * sizeof(pccl_step_record);
 
 /* The two traces of a rank: of the call just made, and of the fastest so far. */
 typedef enum which { CURRENT = 0, FASTEST } which;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: bench/builtin/crossover.sh BUILD [RANKS [ROUNDS]]: microseconds of the programs among which src/runtime/builtin.c
+# usage: bench/builtin/crossover.sh BUILD [RANKS [ROUNDS]]: microseconds of the programs among which src/builtin/builtin.c
 # chooses, by bytes of the larger buffer, with the quickest marked. Every round runs all candidates of a collective in
 # turn, and a figure is the quickest round's median. With more ranks than cores the figures show the scheduler instead.
 # SIZES: as `polyccl run --size`.

@@ -39,13 +39,13 @@ static void *allocate_private(size_t bytes) {
 
 static void call(bench_op op, const float *in, float *out, size_t count) {
   switch (op) {
-    case BENCH_ALLREDUCE: require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm)); break;
-    case BENCH_ALLGATHER: require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, comm)); break;
+    case BENCH_ALLREDUCE: require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL)); break;
+    case BENCH_ALLGATHER: require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, comm, NULL)); break;
     case BENCH_REDUCE_SCATTER:
-      require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm));
+      require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL));
       break;
-    case BENCH_BROADCAST: require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, 0, comm)); break;
-    default: require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, comm)); break;
+    case BENCH_BROADCAST: require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, 0, comm, NULL)); break;
+    default: require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, comm, NULL)); break;
   }
 }
 

@@ -34,7 +34,8 @@ typedef enum polyccl_result {
   POLYCCL_ERROR_SYSTEM,      /* a call of the operating system failed */
   POLYCCL_ERROR_REMOTE,      /* another rank died or aborted */
   POLYCCL_ERROR_TIMEOUT,     /* another rank did not answer in time */
-  POLYCCL_ERROR_INTERNAL     /* a defect of PolyCCL */
+  POLYCCL_ERROR_INTERNAL,    /* a defect of PolyCCL */
+  POLYCCL_IN_PROGRESS        /* no error: the work has begun and goes on by itself; ask again */
 } polyccl_result;
 
 typedef enum polyccl_dtype {

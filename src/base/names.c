@@ -118,7 +118,7 @@ size_t polyccl_dtype_size(polyccl_dtype dtype) {
 }
 
 const char *polyccl_result_name(polyccl_result result) {
-  static const char *const names[] = {"success",      "invalid",      "unsupported", "limit",         "out of memory",
-                                      "system error", "remote error", "timed out",   "internal error"};
+  static const char *const names[] = {"success",      "invalid",      "unsupported", "limit",          "out of memory",
+                                      "system error", "remote error", "timed out",   "internal error", "in progress"};
   return (unsigned)result < sizeof names / sizeof names[0] ? names[result] : "unknown result";
 }

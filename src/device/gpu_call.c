@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/size.h"
 #include "base/vec.h"
 #include "device/gpu_parts.h"
 #include "kernel/reduce.h"
+#include "kernel/tiling.h"
 #include "plan/plan.h"
 
 enum { MERCY_SECONDS = 5 };
@@ -35,28 +35,6 @@ static polyccl_result check_call(const pccl_gpu *g, const pccl_gpu_call_args *a)
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result choose_tile(const pccl_gpu *g, size_t stride, size_t element, pccl_k_call *call) {
-  size_t payload = g->slot_bytes, unit = 64, largest = (size_t)g->largest;
-  if (g->plan->protocol == POLYCCL_LL) {
-    payload /= 2;
-  } else if (g->plan->protocol == POLYCCL_LL128) {
-    unit = PCCL_K_LL128_DATA;
-    payload = payload / PCCL_K_LL128_LINE * PCCL_K_LL128_DATA;
-  }
-  size_t most = payload / largest / unit * unit, bytes = stride * element;
-  if (most == 0) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "slots of %zu bytes do not hold messages of %zu chunks", g->slot_bytes,
-                     largest);
-  }
-  size_t wanted = pccl_pipelined_tile(bytes, largest);
-  wanted = wanted < most ? (wanted / unit + 1) * unit : most;
-  wanted = wanted < most ? wanted : most;
-  call->stride = stride;
-  call->tile = bytes <= wanted ? stride : wanted / element;
-  call->batches = (stride + call->tile - 1) / call->tile;
-  return POLYCCL_SUCCESS;
-}
-
 static polyccl_result grow_scratch(pccl_gpu *g, size_t stride_bytes) {
   size_t bytes = 0;
   for (int r = g->first; r < g->first + g->ranks; r++) {
@@ -75,8 +53,14 @@ static polyccl_result grow_scratch(pccl_gpu *g, size_t stride_bytes) {
 static polyccl_result fill_calls(pccl_gpu *g, const pccl_gpu_call_args *a) {
   size_t element = polyccl_dtype_size(a->dtype);
   size_t stride = pccl_collective_stride(g->plan->chunks, a->count, element);
-  pccl_k_call shape = {0};
-  PCCL_TRY(choose_tile(g, stride, element, &shape));
+  pccl_tiling tiling;
+  PCCL_TRY(pccl_tiling_find(&(pccl_tiling_input){.protocol = g->plan->protocol,
+                                                 .slot_bytes = g->slot_bytes,
+                                                 .max_bytes = SIZE_MAX,
+                                                 .chunks = (size_t)g->largest,
+                                                 .stride = stride,
+                                                 .element = element},
+                            &tiling));
   PCCL_TRY(grow_scratch(g, stride * element));
   size_t used = 0;
   for (int r = 0; r < g->ranks; r++) {
@@ -88,8 +72,8 @@ static polyccl_result fill_calls(pccl_gpu *g, const pccl_gpu_call_args *a) {
     used += (size_t)g->plan->rank[rank].scratch * stride * element;
     c->count = a->count;
     c->stride = stride;
-    c->tile = shape.tile;
-    c->batches = shape.batches;
+    c->tile = tiling.tile;
+    c->batches = tiling.batches;
     c->element = (uint32_t)element;
     c->dtype = (uint32_t)a->dtype;
     c->redop = (uint32_t)a->op;

@@ -14,7 +14,7 @@
  * - LL128: the slot holds 128-byte lines, each with an 8-byte flag and 120 bytes of data. The writer stores the data
  *   first and then the flag with release.
  *
- * A flag is the message's number. */
+ * A flag is the message's number, with LL128 in C beside its call's signature. */
 #ifndef PCCL_KERNEL_MOVES_H
 #define PCCL_KERNEL_MOVES_H
 
@@ -39,6 +39,8 @@ enum { PCCL_K_LL_DATA = 4, PCCL_K_LL128_DATA = 120, PCCL_K_LL128_LINE = 128, PCC
 typedef struct pccl_k_end {
   uint64_t *tail, *head; /* shared with the peer */
   char *slots;
+  uint32_t *signature; /* C, Simple: of message m at m & signature_mask */
+  uint64_t signature_mask;
   uint64_t count;  /* messages that this end has sent or received */
   uint64_t cached; /* the other side's counter when it was last read */
 } pccl_k_end;
@@ -62,6 +64,7 @@ typedef struct pccl_k_call {
   uint32_t chunks;            /* of a block */
   uint32_t dtype, redop;      /* polyccl_dtype, polyccl_redop: GPU */
   pccl_k_reduce_fn reduce;    /* C */
+  uint32_t signature;         /* C: of this call; it travels with the messages */
   pccl_k_end *recv, *send;    /* the rank's ends by the plan's numbers */
   pccl_k_block *block;        /* the rank's thread blocks */
   const uint64_t *stop;       /* GPU: the call must end once this is not 0 */
@@ -158,6 +161,16 @@ PCCL_FN void pccl_k_reduce(const pccl_k_call *c, char *dst, char *out, const cha
 
 PCCL_FN uint64_t pccl_k_ll_flag(uint64_t message) { return (uint64_t)((uint32_t)message | 0x80000000u) << 32; }
 
+/* What the flags of a message's lines are made of. */
+PCCL_FN uint64_t pccl_k_stamp(const pccl_k_call *c, int protocol, const pccl_k_end *end) {
+#if PCCL_GPU
+  (void)c, (void)protocol;
+  return end->count;
+#else
+  return protocol == PCCL_K_LL128 ? end->count << 24 | (c->signature & 0xffffff) : end->count;
+#endif
+}
+
 /* The distance in payload bytes between the chunks of a message; `bytes` is the size of one. Each starts on a line. */
 PCCL_FN size_t pccl_k_pitch(int protocol, size_t bytes) {
   size_t unit = protocol == PCCL_K_LL ? PCCL_K_LL_DATA : protocol == PCCL_K_LL128 ? PCCL_K_LL128_DATA : 64;
@@ -188,9 +201,14 @@ PCCL_FN int pccl_k_arrived(const pccl_k_call *c, pccl_k_block *b, int protocol, 
     if (end->cached <= end->count) {
       end->cached = pccl_k_load(end->tail);
     }
+#if PCCL_GPU
     return end->cached > end->count;
+#else
+    return end->cached > end->count &&
+           __atomic_load_n(&end->signature[end->count & end->signature_mask], __ATOMIC_RELAXED) == c->signature;
+#endif
   }
-  return pccl_k_lines_arrived(protocol, pccl_k_slot(c, end), &b->arrived, bytes, end->count);
+  return pccl_k_lines_arrived(protocol, pccl_k_slot(c, end), &b->arrived, bytes, pccl_k_stamp(c, protocol, end));
 }
 
 PCCL_FN int pccl_k_credit(const pccl_k_call *c, pccl_k_end *end) {
@@ -216,8 +234,8 @@ PCCL_FN int pccl_k_move_chunk(const pccl_k_call *c, int protocol, int op, const 
   }
   char *in = recv != NULL ? pccl_k_slot(c, recv) : NULL, *out = send != NULL ? pccl_k_slot(c, send) : NULL;
   if (protocol != PCCL_K_SIMPLE) {
-    return pccl_k_lines_move(c, protocol, op, in, recv != NULL ? recv->count : 0, out, send != NULL ? send->count : 0,
-                             src, dst, n, at, addends);
+    return pccl_k_lines_move(c, protocol, op, in, recv != NULL ? pccl_k_stamp(c, protocol, recv) : 0, out,
+                             send != NULL ? pccl_k_stamp(c, protocol, send) : 0, src, dst, n, at, addends);
   }
   switch (op) {
     case PCCL_K_SEND: pccl_k_copy(out + at, src.at, src.n * e); break;
@@ -255,6 +273,12 @@ PCCL_FN int pccl_k_move(const pccl_k_call *c, uint64_t batch, int protocol, int 
 PCCL_FN void pccl_k_post(pccl_k_call *c, pccl_k_block *b, int protocol, int recv, int send) {
   pccl_k_fence();
   if (send >= 0) {
+#if !PCCL_GPU
+    pccl_k_end *end = &c->send[send];
+    if (protocol == PCCL_K_SIMPLE) {
+      __atomic_store_n(&end->signature[end->count & end->signature_mask], c->signature, __ATOMIC_RELAXED);
+    }
+#endif
     c->send[send].count++;
     if (protocol == PCCL_K_SIMPLE) {
       pccl_k_store_fenced(c->send[send].tail, c->send[send].count);

@@ -1,4 +1,4 @@
-/* What a step does with its message under each protocol, for the interpreter on a CPU (runtime/execute.c).
+/* What a step does with its message under each protocol, for the interpreter on a CPU (executor/execute.c).
  * kernel/moves.h is the same for generated code; tests/unit/step_semantics.c compares the two. The functions are inline
  * and make no OS calls. The caller has checked that the message has arrived and the slot is free, and it notifies the
  * peer afterwards. */

@@ -7,14 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "runtime/builtin.h"
-#include "runtime/plans.h"
 #include "runtime/select.h"
-#include "runtime/wait.h"
 
 /* What an id's bytes hold. */
 typedef struct id_content {
@@ -122,145 +118,50 @@ static polyccl_result check_ranks(int ranks, int rank) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result read_options(polyccl_comm *comm) {
+static polyccl_result read_options(polyccl_comm *comm, uint64_t *timeout_ns) {
   size_t seconds, checks;
   PCCL_TRY(pccl_option_number("POLYCCL_TIMEOUT", 1, 1000000, &seconds));
-  comm->timeout_ns = (uint64_t)seconds * 1000000000u;
+  *timeout_ns = (uint64_t)seconds * 1000000000u;
   PCCL_TRY(pccl_option_number("POLYCCL_CHECK", 0, 1, &checks));
   comm->checks = checks != 0;
-  return pccl_option_number("POLYCCL_BUFFER", 1 << 16, (uint64_t)1 << 36, &comm->buffer_bytes);
+  return pccl_option_number("POLYCCL_BUFFER", 1 << 16, (uint64_t)1 << 36, &comm->builtin.buffer_bytes);
 }
 
-/* Of one instance of the last level, as the kernel describes it; virtual machines tell sysconf() stories. */
-static size_t last_cache_bytes(void) {
-  char text[32] = "";
-  uint64_t bytes = 0;
-  FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
-  if (file != NULL) {
-    if (fgets(text, sizeof text, file) != NULL) {
-      text[strcspn(text, "\n")] = '\0';
-    }
-    fclose(file);
-  }
-  return pccl_parse_size(text, &bytes) && bytes > 0 && bytes < SIZE_MAX ? (size_t)bytes : (size_t)32 << 20;
-}
-
-/* Takes over the reference to `segment`. */
+/* Joins without waiting. Takes over the reference to `segment`. */
 static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, polyccl_comm **comm) {
   pthread_once(&watch_once, watch_forks);
   polyccl_comm *made = pccl_zeroed(1, sizeof *made);
-  int *fds = pccl_array((size_t)ranks, sizeof *fds);
-  pccl_view *view = pccl_zeroed((size_t)ranks, sizeof *view);
-  polyccl_result result =
-      made != NULL && fds != NULL && view != NULL ? read_options(made) : pccl_no_memory("a communicator");
+  uint64_t timeout_ns = 0;
+  polyccl_result result = made != NULL ? read_options(made, &timeout_ns) : pccl_no_memory("a communicator");
+  if (result != POLYCCL_SUCCESS) {
+    pccl_segment_release(segment);
+  } else {
+    result = pccl_member_create(segment, ranks, rank, timeout_ns, &made->executor.member);
+  }
   if (result != POLYCCL_SUCCESS) {
     free(made);
-    free(fds);
-    free(view);
-    pccl_segment_release(segment);
     return result;
   }
-  for (int i = 0; i < ranks; i++) {
-    fds[i] = -1;
-  }
-  made->peer_fd = fds;
-  made->cache_bytes = last_cache_bytes();
-  made->view = view;
-  made->segment = segment;
-  made->cell = &segment->header->cell[rank];
-  made->kernels = pccl_reduce_kernels();
-  made->rank = rank;
-  made->ranks = ranks;
+  pccl_executor_init(&made->executor);
+  made->builtin.rank = rank;
+  made->builtin.ranks = ranks;
   made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
-  made->pid = getpid();
   *comm = made;
   return POLYCCL_SUCCESS;
 }
 
-static void free_comm(polyccl_comm *comm) {
+static void free_comm(polyccl_comm *comm, bool leaves) {
   pccl_choices_free(comm);
-  pccl_plans_free(comm);
-  pccl_builtin_free(comm);
+  pccl_executor_free(&comm->executor);
+  for (size_t i = 0; i < comm->plans.len; i++) {
+    pccl_loaded_release(comm->plans.data[i]);
+  }
+  pccl_vec_free(&comm->plans);
+  pccl_builtin_free(&comm->builtin);
   free(comm->stage[0]);
   free(comm->stage[1]);
-  for (size_t i = 0; i < comm->ends.len; i++) {
-    free(comm->ends.data[i]);
-  }
-  pccl_vec_free(&comm->ends);
-  pccl_map_free(&comm->end_of);
-  for (int i = 0; i < comm->ranks; i++) {
-    if (comm->peer_fd[i] >= 0) {
-      close(comm->peer_fd[i]);
-    }
-  }
-  free(comm->peer_fd);
-  free(comm->view);
-  pccl_region_cache_free(&comm->regions);
-  polyccl_mem_free(comm->scratch);
-  pccl_segment_release(comm->segment);
+  pccl_member_destroy(&comm->executor.member, leaves);
   free(comm);
-}
-
-/* Takes the rank's cell. */
-static polyccl_result claim(polyccl_comm *comm) {
-  pccl_segment_header *header = comm->segment->header;
-  int32_t ranks = 0;
-  if (!atomic_compare_exchange_strong(&header->ranks, &ranks, comm->ranks) && ranks != comm->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d joins a communicator of %d ranks, others said %d", comm->rank,
-                     comm->ranks, (int)ranks);
-  }
-  uint32_t absent = PCCL_RANK_ABSENT;
-  if (!atomic_compare_exchange_strong(&comm->cell->state, &absent, PCCL_RANK_JOINING)) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d of this unique id is taken: an id makes one communicator",
-                     comm->rank);
-  }
-  comm->cell->pid = comm->pid;
-  pccl_segment_add_cpus(header);
-  atomic_store(&comm->cell->state, PCCL_RANK_JOINED);
-  atomic_fetch_add(&header->joined, 1);
-  pccl_futex_wake(&header->joined);
-  return POLYCCL_SUCCESS;
-}
-
-static polyccl_result absent_error(polyccl_comm *comm) {
-  pccl_segment_header *header = comm->segment->header;
-  char list[120] = "";
-  size_t used = 0;
-  int absent = 0;
-  for (int rank = 0; rank < comm->ranks; rank++) {
-    if (atomic_load(&header->cell[rank].state) == PCCL_RANK_ABSENT && absent++ < 8) {
-      used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", absent > 1 ? ", " : "", rank);
-    }
-  }
-  pccl_segment_abort(header, POLYCCL_ERROR_TIMEOUT, "%d of %d ranks did not join within %llu s: rank %s%s", absent,
-                     comm->ranks, (unsigned long long)(comm->timeout_ns / 1000000000u), list,
-                     absent > 8 ? ", ..." : "");
-  return pccl_segment_abort_error(header);
-}
-
-static polyccl_result wait_for_all(polyccl_comm *comm) {
-  pccl_segment_header *header = comm->segment->header;
-  uint64_t start = pccl_now();
-  for (;;) {
-    uint32_t joined = atomic_load_explicit(&header->joined, memory_order_acquire);
-    if (pccl_segment_aborted(header)) {
-      return pccl_segment_abort_error(header);
-    }
-    if (joined >= (uint32_t)comm->ranks) {
-      return POLYCCL_SUCCESS;
-    }
-    if (pccl_now() - start > comm->timeout_ns) {
-      return absent_error(comm);
-    }
-    pccl_futex_wait(&header->joined, joined, 100000);
-    PCCL_TRY(pccl_look_at_peers(comm));
-  }
-}
-
-/* After all have joined. */
-static void count_cores(polyccl_comm *comm) {
-  comm->cores = pccl_segment_cpus(comm->segment->header);
-  comm->crowded = comm->ranks > comm->cores;
 }
 
 polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_unique_id id, int rank) {
@@ -277,19 +178,15 @@ polyccl_result polyccl_comm_init_rank(polyccl_comm **comm, int ranks, polyccl_un
   PCCL_TRY(pccl_segment_attach(content.pid, content.fd, content.cookie, &segment));
   polyccl_comm *made;
   PCCL_TRY(make_comm(segment, ranks, rank, &made));
-  polyccl_result result = claim(made);
-  if (result == POLYCCL_SUCCESS) {
-    result = wait_for_all(made);
-  }
+  polyccl_result result = pccl_member_wait(&made->executor.member);
   if (result != POLYCCL_SUCCESS) {
-    free_comm(made);
+    free_comm(made, false);
     return result;
   }
   withdraw_offer(content.cookie);
-  count_cores(made);
   enter_living(made);
-  PCCL_INFO("rank %d of %d joined: process %d, %d cores, kernels %s", rank, ranks, (int)made->pid, made->cores,
-            made->kernels->name);
+  PCCL_INFO("rank %d of %d joined: process %d, %d cores, kernels %s", rank, ranks, (int)made->executor.member.pid,
+            made->executor.member.cores, made->executor.kernels->name);
   *comm = made;
   return POLYCCL_SUCCESS;
 }
@@ -299,27 +196,23 @@ polyccl_result polyccl_comm_init_all(polyccl_comm **comms, int ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_init_all: comms is NULL");
   }
   PCCL_TRY(check_ranks(ranks, 0));
+  memset(comms, 0, (size_t)ranks * sizeof(polyccl_comm *));
   pccl_segment *segment;
   PCCL_TRY(pccl_segment_create(&segment));
   polyccl_result result = POLYCCL_SUCCESS;
-  int rank = 0;
-  for (; rank < ranks && result == POLYCCL_SUCCESS; rank++) {
+  for (int rank = 0; rank < ranks && result == POLYCCL_SUCCESS; rank++) {
     result = make_comm(pccl_segment_share(segment), ranks, rank, &comms[rank]);
-    if (result == POLYCCL_SUCCESS) {
-      result = claim(comms[rank]);
-    }
   }
   pccl_segment_release(segment);
   for (int i = 0; i < ranks && result == POLYCCL_SUCCESS; i++) {
-    count_cores(comms[i]);
-    enter_living(comms[i]);
+    result = pccl_member_wait(&comms[i]->executor.member); /* all are there */
   }
-  if (result != POLYCCL_SUCCESS) {
-    while (--rank >= 0) {
-      if (comms[rank] != NULL) {
-        free_comm(comms[rank]);
-      }
-      comms[rank] = NULL;
+  for (int i = 0; i < ranks; i++) {
+    if (result == POLYCCL_SUCCESS) {
+      enter_living(comms[i]);
+    } else if (comms[i] != NULL) {
+      free_comm(comms[i], false);
+      comms[i] = NULL;
     }
   }
   return result;
@@ -334,18 +227,13 @@ void polyccl_comm_destroy(polyccl_comm *comm) {
               (void *)comm);
     return;
   }
-  if (comm->forks == atomic_load_explicit(&forks, memory_order_relaxed)) {
-    atomic_store(&comm->cell->state, PCCL_RANK_LEFT);
-    for (int rank = 0; rank < comm->ranks; rank++) {
-      pccl_ring_bell(&comm->segment->header->cell[rank]);
-    }
-  }
-  free_comm(comm);
+  free_comm(comm, comm->forks == atomic_load_explicit(&forks, memory_order_relaxed));
 }
 
 void polyccl_comm_abort(polyccl_comm *comm) {
   if (comm != NULL) {
-    pccl_segment_abort(comm->segment->header, POLYCCL_ERROR_REMOTE, "rank %d aborted the communicator", comm->rank);
+    pccl_member *member = &comm->executor.member;
+    pccl_board_abort(member->board, POLYCCL_ERROR_REMOTE, "rank %d aborted the communicator", member->rank);
   }
 }
 
@@ -353,12 +241,14 @@ polyccl_result polyccl_comm_get_async_error(const polyccl_comm *comm) {
   if (comm == NULL) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "the communicator is NULL");
   }
-  return pccl_segment_aborted(comm->segment->header) ? pccl_segment_abort_error(comm->segment->header)
-                                                     : POLYCCL_SUCCESS;
+  pccl_board *board = comm->executor.member.board;
+  return pccl_board_aborted(board) ? pccl_board_error(board) : POLYCCL_SUCCESS;
 }
 
-int polyccl_comm_count(const polyccl_comm *comm) { return comm != NULL ? comm->ranks : 0; }
-int polyccl_comm_user_rank(const polyccl_comm *comm) { return comm != NULL ? comm->rank : -1; }
+int polyccl_comm_count(const polyccl_comm *comm) { return comm != NULL ? comm->executor.member.ranks : 0; }
+int polyccl_comm_user_rank(const polyccl_comm *comm) { return comm != NULL ? comm->executor.member.rank : -1; }
+
+void pccl_record_calls(polyccl_comm *comm, struct pccl_call_trace *trace) { comm->executor.trace = trace; }
 
 polyccl_result pccl_comm_usable(const polyccl_comm *comm) {
   if (comm == NULL) {
@@ -368,31 +258,4 @@ polyccl_result pccl_comm_usable(const polyccl_comm *comm) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "a communicator does not survive fork(): this is the child's copy");
   }
   return polyccl_comm_get_async_error(comm);
-}
-
-polyccl_result pccl_comm_end(polyccl_comm *comm, int src, int dst, int channel, polyccl_protocol protocol,
-                             int log2_bytes, bool sender, pccl_end **end) {
-  bool is_new = false;
-  uint64_t key = pccl_end_key(src, dst, channel, protocol, log2_bytes) << 1 | (uint64_t)sender;
-  uint64_t *index = pccl_map_get(&comm->end_of, key);
-  if (index != NULL) {
-    *end = comm->ends.data[*index];
-    return POLYCCL_SUCCESS;
-  }
-  pccl_end *made = pccl_zeroed(1, sizeof *made);
-  if (made == NULL) {
-    return pccl_no_memory("a connection");
-  }
-  polyccl_result result = pccl_end_open(comm->segment, src, dst, channel, protocol, log2_bytes, sender, made);
-  if (result == POLYCCL_SUCCESS &&
-      (!pccl_vec_push(&comm->ends, made) || pccl_map_put(&comm->end_of, key, comm->ends.len - 1, &is_new) == NULL)) {
-    comm->ends.len -= comm->ends.len > 0 && comm->ends.data[comm->ends.len - 1] == made;
-    result = pccl_no_memory("a connection");
-  }
-  if (result != POLYCCL_SUCCESS) {
-    free(made);
-    return result;
-  }
-  *end = made;
-  return POLYCCL_SUCCESS;
 }

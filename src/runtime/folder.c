@@ -10,8 +10,8 @@ static polyccl_result add_file(polyccl_comm *comm, const char *path, int *added)
   polyccl_plan *plan;
   PCCL_TRY(polyccl_plan_read(path, &plan));
   polyccl_result result = POLYCCL_SUCCESS;
-  if (plan->ranks != comm->ranks) {
-    PCCL_INFO("%s: not loaded: for %d ranks, not %d", path, plan->ranks, comm->ranks);
+  if (plan->ranks != polyccl_comm_count(comm)) {
+    PCCL_INFO("%s: not loaded: for %d ranks, not %d", path, plan->ranks, polyccl_comm_count(comm));
   } else {
     result = polyccl_comm_add_plan(comm, plan, NULL);
     result = result == POLYCCL_SUCCESS ? result : pccl_prefix(result, "%s: ", path);

@@ -18,7 +18,6 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "runtime/comm.h"
-#include "runtime/wait.h"
 
 /* What the ranks leave for the launcher, in memory shared with them. */
 typedef struct report {
@@ -103,14 +102,14 @@ static void describe_end(int status, char *text, size_t length) {
 }
 
 /* A rank ended; one that ended without a word is a failure of its own, and the others are told. */
-static void reap(int rank, int status, report *to, pccl_segment_header *header) {
+static void reap(int rank, int status, report *to, pccl_board *board) {
   struct rank_report *entry = &to->rank[rank];
-  bool left = atomic_load(&header->cell[rank].state) == PCCL_RANK_LEFT;
+  bool left = atomic_load(&board->cell[rank].state) == PCCL_RANK_LEFT;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && left) {
     return;
   }
   if (WIFEXITED(status) && entry->order != 0) {
-    pccl_segment_abort(header, (polyccl_result)entry->result, "rank %d: %s", rank, entry->message);
+    pccl_board_abort(board, (polyccl_result)entry->result, "rank %d: %s", rank, entry->message);
     return;
   }
   char how[100];
@@ -118,7 +117,7 @@ static void reap(int rank, int status, report *to, pccl_segment_header *header) 
   snprintf(entry->message, sizeof entry->message, "%s", how);
   entry->result = POLYCCL_ERROR_REMOTE;
   entry->order = -1; /* the cause of the others' failures, whoever noticed first */
-  pccl_segment_abort(header, POLYCCL_ERROR_REMOTE, "rank %d %s", rank, how);
+  pccl_board_abort(board, POLYCCL_ERROR_REMOTE, "rank %d %s", rank, how);
 }
 
 typedef struct children {
@@ -137,7 +136,7 @@ static void forget_child(children *c, int rank) {
 }
 
 /* Ranks get `grace` from the first failure on to end by themselves. False: some were killed then. */
-static bool wait_for_ranks(children *c, report *to, pccl_segment_header *header) {
+static bool wait_for_ranks(children *c, report *to, pccl_board *board) {
   static const uint64_t grace = 2000000000u;
   uint64_t failed_at = 0;
   bool killed = false;
@@ -147,12 +146,12 @@ static bool wait_for_ranks(children *c, report *to, pccl_segment_header *header)
       int status;
       if (c->pid[rank] > 0 && waitpid(c->pid[rank], &status, WNOHANG) == c->pid[rank]) {
         if (!killed) {
-          reap(rank, status, to, header);
+          reap(rank, status, to, board);
         }
         forget_child(c, rank);
       }
     }
-    if (failed_at == 0 && pccl_segment_aborted(header)) {
+    if (failed_at == 0 && pccl_board_aborted(board)) {
       failed_at = pccl_now();
     }
     if (failed_at != 0 && !killed && pccl_now() - failed_at > grace) {
@@ -196,12 +195,12 @@ static polyccl_result launch(children *c, report *to, pccl_rank_fn function, voi
       kill(c->pid[rank], SIGKILL);
     }
   }
-  bool ended = wait_for_ranks(c, to, segment->header);
+  bool ended = wait_for_ranks(c, to, &segment->header->board);
   if (result == POLYCCL_SUCCESS) {
     result = first_failure(to, c->ranks);
   }
   if (result == POLYCCL_SUCCESS && !ended) {
-    result = pccl_segment_abort_error(segment->header); /* none of those that failed came to say so */
+    result = pccl_board_error(&segment->header->board); /* none of those that failed came to say so */
   }
   pccl_withdraw(&id);
   return result;

@@ -7,11 +7,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "runtime/agree.h"
-#include "runtime/builtin.h"
-#include "runtime/execute.h"
-#include "runtime/generated.h"
-#include "runtime/plans.h"
+#include "builtin/builtin.h"
+#include "executor/agree.h"
+#include "executor/execute.h"
+#include "executor/generated.h"
+#include "executor/plans.h"
+#include "kernel/reduce.h"
 
 /* What was chosen lately: a small table, direct-mapped by what a call is made of. */
 enum { CHOICES = 64 };
@@ -23,6 +24,9 @@ struct pccl_choice {
 };
 
 void pccl_choices_free(polyccl_comm *comm) {
+  for (int i = 0; comm->choices != NULL && i < CHOICES; i++) {
+    pccl_prepared_release(comm->choices[i].prepared);
+  }
   free(comm->choices);
   comm->choices = NULL;
 }
@@ -62,7 +66,7 @@ static polyccl_result check_buffers(const polyccl_comm *comm, const pccl_prepare
                      polyccl_collective_name(plan->spec.kind));
   }
   size_t block = p->count * p->arithmetic.element;
-  bool inplace = is_in_place(&plan->spec, comm->rank, send, recv, block);
+  bool inplace = is_in_place(&plan->spec, comm->executor.member.rank, send, recv, block);
   if (plan->spec.inplace && send != NULL && recv != NULL && !inplace) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is in place, the buffers are not", plan->name);
   }
@@ -77,7 +81,12 @@ static polyccl_result check_buffers(const polyccl_comm *comm, const pccl_prepare
 /* In a plan in place the one buffer that was given stands for both. */
 static polyccl_result run(polyccl_comm *comm, pccl_prepared *p, const void *send, void *recv) {
   PCCL_TRY(check_buffers(comm, p, send, recv));
-  return pccl_execute(comm, p, send, recv);
+  if (p->count == 0) {
+    return POLYCCL_SUCCESS;
+  }
+  pccl_execution x;
+  PCCL_TRY(pccl_execution_begin(&x, &comm->executor, p, send, recv, pccl_call_signature(&comm->executor, p)));
+  return pccl_execution_wait(&x);
 }
 
 /* `code`: the path of generated code, or NULL. */
@@ -87,14 +96,15 @@ static polyccl_result add_plan(polyccl_comm *comm, const polyccl_plan *plan, con
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_plan: plan is NULL");
   }
   pccl_loaded *loaded;
-  PCCL_TRY(pccl_load(comm, plan, &loaded));
+  const pccl_member *member = &comm->executor.member;
+  PCCL_TRY(pccl_load(plan, member->ranks, member->rank, comm->builtin.buffer_bytes, &loaded));
   loaded->id = (int)comm->plans.len;
-  polyccl_result result = code != NULL ? pccl_generated_attach(comm, plan, code, loaded) : POLYCCL_SUCCESS;
+  polyccl_result result = code != NULL ? pccl_generated_attach(plan, member->rank, code, loaded) : POLYCCL_SUCCESS;
   if (result == POLYCCL_SUCCESS && !pccl_vec_push(&comm->plans, loaded)) {
     result = pccl_no_memory("a communicator's plans");
   }
   if (result != POLYCCL_SUCCESS) {
-    pccl_loaded_free(loaded);
+    pccl_loaded_release(loaded);
     return result;
   }
   pccl_choices_free(comm);
@@ -116,19 +126,32 @@ polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan
 }
 
 polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,
-                                polyccl_dtype dtype, polyccl_redop op) {
+                                polyccl_dtype dtype, polyccl_redop op, polyccl_stream *stream) {
   PCCL_TRY(pccl_comm_usable(comm));
+  if (stream != NULL) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
+  }
   if (id < 0 || (size_t)id >= comm->plans.len) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan %d is not loaded (%zu are)", id, comm->plans.len);
   }
-  const pccl_loaded *plan = comm->plans.data[id];
-  if (comm->checks) {
-    pccl_claim record = {count, (int32_t)plan->spec.kind, id, (int32_t)dtype, (int32_t)op, -1, plan->spec.inplace};
-    PCCL_TRY(pccl_agree(comm, &record));
-  }
+  pccl_loaded *plan = comm->plans.data[id];
+  pccl_claim claim = {.count = count,
+                      .collective = (int16_t)plan->spec.kind,
+                      .dtype = (int16_t)dtype,
+                      .op = plan->reduces ? (int32_t)op : -1,
+                      .root = -1,
+                      .id = id};
   pccl_prepared *p;
-  PCCL_TRY(pccl_prepare(comm, plan, count, dtype, op, &p));
-  return run(comm, p, send, recv);
+  polyccl_result result = pccl_prepare(&comm->executor, plan, count, dtype, op, &p);
+  claim.plan = result == POLYCCL_SUCCESS ? p->signature : 0;
+  pccl_post_call(&comm->executor.member, &claim);
+  if (comm->checks) {
+    PCCL_TRY(pccl_agree(&comm->executor.member));
+  }
+  PCCL_TRY(result);
+  result = run(comm, p, send, recv);
+  pccl_prepared_release(p);
+  return result;
 }
 
 /* ---- the choice ---- */
@@ -175,26 +198,26 @@ static const char *reason_against(const pccl_loaded *plan, const request *r) {
 }
 
 static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared **prepared) {
-  const pccl_loaded *chosen = NULL;
+  pccl_loaded *chosen = NULL;
   for (size_t i = comm->plans.len; i-- > 0 && chosen == NULL;) {
     const char *reason = reason_against(comm->plans.data[i], r);
     if (reason == NULL) {
       chosen = comm->plans.data[i];
-    } else if (comm->rank == 0) {
+    } else if (comm->executor.member.rank == 0) {
       PCCL_INFO("%s of %zu %s: not plan %zu \"%s\": %s", polyccl_collective_name(r->collective), r->count,
                 polyccl_dtype_name(r->dtype), i, comm->plans.data[i]->name, reason);
     }
   }
   if (chosen == NULL) {
-    pccl_builtin_call wanted = {r->collective, r->root, r->inplace, bytes_of(r, comm->ranks)};
-    PCCL_TRY(pccl_builtin_plan(comm, &wanted, &chosen));
+    pccl_builtin_call wanted = {r->collective, r->root, r->inplace, bytes_of(r, comm->executor.member.ranks)};
+    PCCL_TRY(pccl_builtin_plan(&comm->builtin, &wanted, &chosen));
   }
   if (chosen == NULL) {
     return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "none of the %zu loaded plans does %s of %zu %s %s", comm->plans.len,
                      polyccl_collective_name(r->collective), r->count, polyccl_dtype_name(r->dtype),
                      r->inplace ? "in place" : "out of place");
   }
-  if (comm->rank == 0) {
+  if (comm->executor.member.rank == 0) {
     char which[32] = "built-in plan";
     if (chosen->id >= 0) {
       snprintf(which, sizeof which, "plan %d", chosen->id);
@@ -202,7 +225,7 @@ static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared
     PCCL_INFO("%s of %zu %s: %s \"%s\", %s", polyccl_collective_name(r->collective), r->count,
               polyccl_dtype_name(r->dtype), which, chosen->name, polyccl_protocol_name(chosen->protocol));
   }
-  return pccl_prepare(comm, chosen, r->count, r->dtype, r->op, prepared);
+  return pccl_prepare(&comm->executor, chosen, r->count, r->dtype, r->op, prepared);
 }
 
 static polyccl_result grow_stage(polyccl_comm *comm, int which, size_t bytes) {
@@ -229,51 +252,71 @@ static polyccl_result stage(polyccl_comm *comm, const pccl_prepared *p, bool cop
   } else if (copies) {
     *send = NULL;
   }
-  if (*recv == NULL && p->plan->uses[POLYCCL_BUF_OUTPUT] && comm->rank != p->plan->spec.root) {
+  if (*recv == NULL && p->plan->uses[POLYCCL_BUF_OUTPUT] && comm->executor.member.rank != p->plan->spec.root) {
     PCCL_TRY(grow_stage(comm, 1, out));
     *recv = comm->stage[1];
   }
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, request r) {
+/* The place of the call in the table; what was remembered there for another call is dropped. */
+static struct pccl_choice *find_choice(polyccl_comm *comm, const request *r) {
+  size_t slot =
+      (r->count * 7 + (size_t)r->collective * 5 + (size_t)r->dtype * 3 + (size_t)r->op + (size_t)r->inplace) % CHOICES;
+  struct pccl_choice *choice = &comm->choices[slot];
+  if (choice->count != r->count || choice->collective != (int32_t)r->collective || choice->dtype != (int32_t)r->dtype ||
+      choice->op != (int32_t)r->op || choice->root != r->root || choice->inplace != (int32_t)r->inplace) {
+    pccl_prepared_release(choice->prepared);
+    *choice = (struct pccl_choice){NULL,           r->count, (int32_t)r->collective, (int32_t)r->dtype,
+                                   (int32_t)r->op, r->root,  (int32_t)r->inplace};
+  }
+  return choice;
+}
+
+static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const void *send, void *recv, request r) {
   PCCL_TRY(pccl_comm_usable(comm));
+  if (stream != NULL) {
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
+  }
   PCCL_TRY(pccl_check_reduction(r.dtype, r.op));
-  if (r.root >= comm->ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root, comm->ranks - 1);
+  if (r.root >= comm->executor.member.ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root,
+                     comm->executor.member.ranks - 1);
   }
   size_t block;
   if (__builtin_mul_overflow(r.count, polyccl_dtype_size(r.dtype), &block) || block > SIZE_MAX / 4096) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%zu elements are more than memory can hold", r.count);
   }
-  pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->ranks, .chunks = 1, .root = r.root};
-  r.inplace = recv != NULL && is_in_place(&spec, comm->rank, send, recv, block);
+  pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->executor.member.ranks, .chunks = 1, .root = r.root};
+  r.inplace = recv != NULL && is_in_place(&spec, comm->executor.member.rank, send, recv, block);
   bool staged = r.root >= 0 && r.inplace;
   if (r.root >= 0) {
     r.inplace = false; /* it may be so on the root only; all ranks must choose alike */
   }
+  if (comm->choices == NULL && (comm->choices = pccl_zeroed(CHOICES, sizeof *comm->choices)) == NULL) {
+    return pccl_no_memory("a communicator's choices");
+  }
+  struct pccl_choice *choice = find_choice(comm, &r);
+  pccl_prepared *p = choice->prepared;
+  pccl_claim claim = {.count = r.count,
+                      .plan = p != NULL ? p->signature : 0,
+                      .collective = (int16_t)r.collective,
+                      .dtype = (int16_t)r.dtype,
+                      .op = pccl_collective_reduces(r.collective) ? (int32_t)r.op : -1,
+                      .root = r.root,
+                      .id = -1};
+  pccl_post_call(&comm->executor.member, &claim);
   if (comm->checks) {
-    pccl_claim record = {r.count, (int32_t)r.collective, -1, (int32_t)r.dtype, (int32_t)r.op, r.root, r.inplace};
-    PCCL_TRY(pccl_agree(comm, &record));
+    PCCL_TRY(pccl_agree(&comm->executor.member));
   }
   if (r.count == 0) {
     return POLYCCL_SUCCESS;
   }
-  if (comm->choices == NULL && (comm->choices = pccl_zeroed(CHOICES, sizeof *comm->choices)) == NULL) {
-    return pccl_no_memory("a communicator's choices");
-  }
-  size_t slot =
-      (r.count * 7 + (size_t)r.collective * 5 + (size_t)r.dtype * 3 + (size_t)r.op + (size_t)r.inplace) % CHOICES;
-  struct pccl_choice *choice = &comm->choices[slot];
-  pccl_prepared *p = choice->prepared;
-  if (p == NULL || choice->count != r.count || choice->collective != (int32_t)r.collective ||
-      choice->dtype != (int32_t)r.dtype || choice->op != (int32_t)r.op || choice->root != r.root ||
-      choice->inplace != (int32_t)r.inplace) {
-    PCCL_TRY(choose(comm, &r, &p));
-    if (comm->choices != NULL) { /* preparing may have cleared the table */
-      comm->choices[slot] = (struct pccl_choice){
-          p, r.count, (int32_t)r.collective, (int32_t)r.dtype, (int32_t)r.op, r.root, (int32_t)r.inplace};
-    }
+  if (p == NULL) {
+    PCCL_TRY(choose(comm, &r, &choice->prepared));
+    p = choice->prepared;
+    claim.plan = p->signature;
+    pccl_board_post(comm->executor.member.board, comm->executor.member.rank, comm->executor.member.calls, &claim);
   }
   if (r.root >= 0) {
     PCCL_TRY(stage(comm, p, staged, &send, &recv));
@@ -282,46 +325,48 @@ static polyccl_result call(polyccl_comm *comm, const void *send, void *recv, req
 }
 
 /* A root below 0 is not "none" here. */
-static polyccl_result call_rooted(polyccl_comm *comm, const void *send, void *recv, request r) {
-  return r.root >= 0 ? call(comm, send, recv, r)
+static polyccl_result call_rooted(polyccl_comm *comm, polyccl_stream *stream, const void *send, void *recv, request r) {
+  return r.root >= 0 ? call(comm, stream, send, recv, r)
                      : pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root,
                                  polyccl_comm_count(comm) - 1);
 }
 
 polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                                 polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
+                                 polyccl_comm *comm, polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
 }
 
-polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
+polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
+                                 polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
 }
 
 polyccl_result polyccl_reduce_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                                      polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
+                                      polyccl_comm *comm, polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
 }
 
-polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm) {
-  return call(comm, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
+polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
+                                polyccl_stream *stream) {
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
 }
 
 polyccl_result polyccl_broadcast(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                                 polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
+                                 polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_reduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
-                              int root, polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
+                              int root, polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
 }
 
 polyccl_result polyccl_gather(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                              polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
+                              polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
 }
 
 polyccl_result polyccl_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
-                               polyccl_comm *comm) {
-  return call_rooted(comm, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
+                               polyccl_comm *comm, polyccl_stream *stream) {
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
 }

@@ -49,14 +49,15 @@ static int32_t expected(polyccl_collective collective, int ranks, int rank, int 
 static polyccl_result run(polyccl_comm *comm, polyccl_collective collective, const void *send, void *recv, size_t count,
                           int root) {
   switch (collective) {
-    case POLYCCL_ALLREDUCE: return polyccl_allreduce(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, comm);
-    case POLYCCL_ALLGATHER: return polyccl_allgather(send, recv, count, POLYCCL_INT32, comm);
-    case POLYCCL_REDUCE_SCATTER: return polyccl_reduce_scatter(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, comm);
-    case POLYCCL_ALLTOALL: return polyccl_alltoall(send, recv, count, POLYCCL_INT32, comm);
-    case POLYCCL_BROADCAST: return polyccl_broadcast(send, recv, count, POLYCCL_INT32, root, comm);
-    case POLYCCL_REDUCE: return polyccl_reduce(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, root, comm);
-    case POLYCCL_GATHER: return polyccl_gather(send, recv, count, POLYCCL_INT32, root, comm);
-    default: return polyccl_scatter(send, recv, count, POLYCCL_INT32, root, comm);
+    case POLYCCL_ALLREDUCE: return polyccl_allreduce(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, comm, NULL);
+    case POLYCCL_ALLGATHER: return polyccl_allgather(send, recv, count, POLYCCL_INT32, comm, NULL);
+    case POLYCCL_REDUCE_SCATTER:
+      return polyccl_reduce_scatter(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, comm, NULL);
+    case POLYCCL_ALLTOALL: return polyccl_alltoall(send, recv, count, POLYCCL_INT32, comm, NULL);
+    case POLYCCL_BROADCAST: return polyccl_broadcast(send, recv, count, POLYCCL_INT32, root, comm, NULL);
+    case POLYCCL_REDUCE: return polyccl_reduce(send, recv, count, POLYCCL_INT32, POLYCCL_SUM, root, comm, NULL);
+    case POLYCCL_GATHER: return polyccl_gather(send, recv, count, POLYCCL_INT32, root, comm, NULL);
+    default: return polyccl_scatter(send, recv, count, POLYCCL_INT32, root, comm, NULL);
   }
 }
 

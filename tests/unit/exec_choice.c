@@ -68,12 +68,12 @@ static void folder_is_chosen_from(void **state) {
   for (int i = 0; i < 100; i++) {
     in[i] = (float)i;
   }
-  assert_int_equal(polyccl_allreduce(in, out, 16, POLYCCL_FLOAT32, POLYCCL_SUM, comm), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(in, out, 16, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL), POLYCCL_SUCCESS);
   assert_true(out[15] == 15 && out[16] == 0);
-  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_SUM, comm), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL), POLYCCL_SUCCESS);
   assert_true(out[16] == 16);
-  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm), POLYCCL_ERROR_UNSUPPORTED);
-  assert_int_equal(polyccl_allreduce(in, in, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm, NULL), POLYCCL_ERROR_UNSUPPORTED);
+  assert_int_equal(polyccl_allreduce(in, in, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm, NULL), POLYCCL_SUCCESS);
   const char *text = log_text(log);
   assert_non_null(strstr(text, "allreduce of 16 f32: plan 0 \"a_small.plan\", LL"));
   assert_non_null(strstr(text, "allreduce of 16 f32: not plan 1 \"b_large.plan\": not for this size"));

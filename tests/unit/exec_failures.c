@@ -41,10 +41,10 @@ static polyccl_result doomed(polyccl_comm *comm, void *argument) {
         case LEAVES: return POLYCCL_SUCCESS;
         case ABORTS: polyccl_comm_abort(comm); break;
         case STOPS: raise(SIGSTOP); break;
-        case FAILS: return polyccl_run_plan(comm, 99, in, out, 1, POLYCCL_FLOAT32, POLYCCL_SUM);
+        case FAILS: return polyccl_run_plan(comm, 99, in, out, 1, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
       }
     }
-    result = polyccl_run_plan(comm, id, in, out, 3000, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in, out, 3000, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
   }
   return result;
 }
@@ -129,7 +129,7 @@ static polyccl_result for_ever(polyccl_comm *comm, void *argument) {
   polyccl_result result = polyccl_comm_add_plan(comm, o->plan, &id);
   float in[8] = {0}, out[8];
   while (result == POLYCCL_SUCCESS) {
-    result = polyccl_run_plan(comm, id, in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
     atomic_store(&o->pid[polyccl_comm_user_rank(comm)], (int)getpid());
   }
   return result;
@@ -193,11 +193,11 @@ static void death_is_noticed_without_a_launcher(void **state) {
   int id;
   assert_int_equal(polyccl_comm_add_plan(comm, plan, &id), POLYCCL_SUCCESS);
   float in[4] = {1, 2, 3, 4}, out[4];
-  assert_int_equal(polyccl_run_plan(comm, id, in, out, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_REMOTE);
+  assert_int_equal(polyccl_run_plan(comm, id, in, out, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_REMOTE);
   expect_text("rank 1 (process");
   expect_text("has died");
   assert_int_equal(polyccl_comm_get_async_error(comm), POLYCCL_ERROR_REMOTE);
-  assert_int_equal(polyccl_run_plan(comm, id, in, out, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_REMOTE);
+  assert_int_equal(polyccl_run_plan(comm, id, in, out, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_REMOTE);
   polyccl_comm_destroy(comm);
   assert_int_equal(waitpid(child, NULL, 0), child);
   polyccl_plan_destroy(plan);
@@ -237,14 +237,14 @@ static void child_of_a_fork_is_refused(void **state) {
   float in = 3, out = 0;
   pid_t child = fork();
   if (child == 0) {
-    polyccl_result result = polyccl_run_plan(comm, id, &in, &out, 1, POLYCCL_FLOAT32, POLYCCL_SUM);
+    polyccl_result result = polyccl_run_plan(comm, id, &in, &out, 1, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
     polyccl_comm_destroy(comm);
     _exit(result == POLYCCL_ERROR_INVALID && strstr(polyccl_last_error(), "fork()") != NULL ? 0 : 1);
   }
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
-  assert_int_equal(polyccl_run_plan(comm, id, &in, &out, 1, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_run_plan(comm, id, &in, &out, 1, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_SUCCESS);
   assert_true(out == 3);
   polyccl_comm_destroy(comm);
   polyccl_plan_destroy(plan);
@@ -276,7 +276,7 @@ static polyccl_result one_call(polyccl_comm *comm, void *argument) {
   void *in = NULL, *out = NULL;
   if (result == POLYCCL_SUCCESS && polyccl_mem_alloc(&in, 40000) == POLYCCL_SUCCESS &&
       polyccl_mem_alloc(&out, 40000) == POLYCCL_SUCCESS) {
-    result = polyccl_run_plan(comm, id, in, out, 10000, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in, out, 10000, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
   }
   polyccl_mem_free(in);
   polyccl_mem_free(out);
@@ -312,15 +312,15 @@ static polyccl_result at_odds(polyccl_comm *comm, void *argument) {
   polyccl_result result = polyccl_comm_add_plan(comm, plans[0], NULL);
   float in[16] = {0}, out[16];
   if (result == POLYCCL_SUCCESS) {
-    result = polyccl_allreduce(in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm);
+    result = polyccl_allreduce(in, out, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL);
   }
   if (result != POLYCCL_SUCCESS || (kind == 2 && rank == 1)) {
     return result;
   }
   if (kind == 1 && rank == 1) {
-    return polyccl_broadcast(in, out, 8, POLYCCL_FLOAT32, 2, comm);
+    return polyccl_broadcast(in, out, 8, POLYCCL_FLOAT32, 2, comm, NULL);
   }
-  return polyccl_allreduce(in, out, kind == 0 && rank == 1 ? 9 : 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm);
+  return polyccl_allreduce(in, out, kind == 0 && rank == 1 ? 9 : 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL);
 }
 
 static void different_calls_are_found(void **state) {
@@ -332,7 +332,7 @@ static void different_calls_are_found(void **state) {
     polyccl_result result;
     const char *first, *second;
   } cases[] = {{POLYCCL_ERROR_INVALID, "of 8 f32, sum", "of 9 f32, sum"},
-               {POLYCCL_ERROR_INVALID, "allreduce of 8", "broadcast of 8 f32, sum, root 2"},
+               {POLYCCL_ERROR_INVALID, "allreduce of 8", "broadcast of 8 f32, root 2"},
                {POLYCCL_ERROR_TIMEOUT, "in call 2 (allreduce of 8", "for rank 1 to call"}};
   for (int kind = 0; kind < 3; kind++) {
     polyccl_plan *arguments[2] = {plan, (polyccl_plan *)(void *)&kind};
@@ -354,33 +354,38 @@ static void arguments_are_checked(void **state) {
   int out_id, in_id;
   assert_int_equal(polyccl_comm_add_plan(comm, outofplace, &out_id), POLYCCL_SUCCESS);
   float a[8] = {0}, b[8] = {0};
-  assert_int_equal(polyccl_allreduce(a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm), POLYCCL_ERROR_UNSUPPORTED);
+  assert_int_equal(polyccl_allreduce(a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL), POLYCCL_ERROR_UNSUPPORTED);
   assert_int_equal(polyccl_comm_add_plan(comm, inplace, &in_id), POLYCCL_SUCCESS);
   assert_int_equal(polyccl_comm_add_plan(comm, two, NULL), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_INVALID);
   expect_text("out of place");
-  assert_int_equal(polyccl_run_plan(comm, in_id, a, b, 8, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, in_id, a, b, 8, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_INVALID);
   expect_text("in place");
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, a + 1, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  expect_text("overlap");
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, NULL, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, NULL, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, SIZE_MAX / 2, POLYCCL_FLOAT32, POLYCCL_SUM),
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, a + 1, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL),
                    POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, 4, (polyccl_dtype)77, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, 4, POLYCCL_FLOAT32, (polyccl_redop)77), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, 7, a, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(NULL, 0, a, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_ERROR_INVALID);
-  assert_int_equal(polyccl_run_plan(comm, out_id, NULL, NULL, 0, POLYCCL_FLOAT32, POLYCCL_SUM), POLYCCL_SUCCESS);
-  assert_int_equal(polyccl_allreduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_AVG, comm), POLYCCL_SUCCESS);
-  assert_int_equal(polyccl_allreduce(a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm), POLYCCL_SUCCESS);
-  assert_int_equal(polyccl_allgather(a, b, 8, POLYCCL_FLOAT32, comm), POLYCCL_ERROR_UNSUPPORTED);
+  expect_text("overlap");
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, NULL, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL),
+                   POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, NULL, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL),
+                   POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, SIZE_MAX / 2, POLYCCL_FLOAT32, POLYCCL_SUM, NULL),
+                   POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, 4, (polyccl_dtype)77, POLYCCL_SUM, NULL),
+                   POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, a, b, 4, POLYCCL_FLOAT32, (polyccl_redop)77, NULL),
+                   POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, 7, a, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(NULL, 0, a, b, 4, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_ERROR_INVALID);
+  assert_int_equal(polyccl_run_plan(comm, out_id, NULL, NULL, 0, POLYCCL_FLOAT32, POLYCCL_SUM, NULL), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_AVG, comm, NULL), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(a, a, 8, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allgather(a, b, 8, POLYCCL_FLOAT32, comm, NULL), POLYCCL_ERROR_UNSUPPORTED);
   for (int root = -1; root <= 1; root += 2) {
-    assert_int_equal(polyccl_broadcast(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_broadcast(a, b, 8, POLYCCL_FLOAT32, root, comm, NULL), POLYCCL_ERROR_INVALID);
     expect_text("is out of range (0 to 0)");
-    assert_int_equal(polyccl_reduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_SUM, root, comm), POLYCCL_ERROR_INVALID);
-    assert_int_equal(polyccl_gather(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
-    assert_int_equal(polyccl_scatter(a, b, 8, POLYCCL_FLOAT32, root, comm), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_reduce(a, b, 8, POLYCCL_FLOAT32, POLYCCL_SUM, root, comm, NULL), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_gather(a, b, 8, POLYCCL_FLOAT32, root, comm, NULL), POLYCCL_ERROR_INVALID);
+    assert_int_equal(polyccl_scatter(a, b, 8, POLYCCL_FLOAT32, root, comm, NULL), POLYCCL_ERROR_INVALID);
   }
   assert_int_equal(polyccl_mem_free(a), POLYCCL_ERROR_INVALID);
   polyccl_comm_destroy(comm);

@@ -124,7 +124,7 @@ static polyccl_result one_call(polyccl_comm *comm, const job *j, int id, size_t 
     input += (size_t)(pccl_collective_cell(&spec, rank, false, 0) / plan->chunks) * count * element;
   }
   pccl_run_fill(plan, rank, dtype, op, count, input);
-  polyccl_result result = polyccl_run_plan(comm, id, input, output, count, dtype, op);
+  polyccl_result result = polyccl_run_plan(comm, id, input, output, count, dtype, op, NULL);
   if (result == POLYCCL_SUCCESS) {
     uint64_t wrong = pccl_run_wrong(plan, rank, dtype, op, count, output);
     if (wrong > 0 || !guards_hold(&first) || !guards_hold(&second)) {

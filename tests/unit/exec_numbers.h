@@ -176,7 +176,7 @@ static inline polyccl_result run_one(polyccl_comm *comm, const runs *r, int id, 
     uint64_t bits = r->bits(kind->dtype, kind->op, spec.ranks, rank, i);
     memcpy(input + i * element, &bits, element);
   }
-  polyccl_result result = polyccl_run_plan(comm, id, input, output, r->count, kind->dtype, kind->op);
+  polyccl_result result = polyccl_run_plan(comm, id, input, output, r->count, kind->dtype, kind->op, NULL);
   char *kept = malloc(out_bytes + 1);
   if (kept != NULL) {
     memcpy(kept, output, out_bytes);

@@ -26,7 +26,7 @@ static polyccl_result ring(polyccl_comm *comm, void *argument) {
     }
     float *target = j->plan->inplace ? in + 1 : out + 1;
     float last = target[j->count];
-    result = polyccl_run_plan(comm, id, in + 1, target, j->count, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in + 1, target, j->count, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
     for (size_t i = 0; i < j->count && result == POLYCCL_SUCCESS; i++) {
       float want = (float)(ranks * (ranks + 1) / 2 * (int)((i + 1) % 1000 + 1) + ranks * round);
       if (target[i] != want) {

@@ -1,6 +1,6 @@
-/* Message numbers run on for the life of a communicator: LL's 31-bit flags come again, and what old messages have left
- * in a ring must not be taken for new ones. The counters are set forward to just before each place where bits turn
- * over, with the rings full of flags that would then be right. */
+/* Message numbers run on for the life of a communicator: the numbers in LL's flags come again, and what old messages
+ * have left in a ring must not be taken for new ones. The counters are set forward to just before each place where bits
+ * turn over, with the rings full of flags that would then be right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #include <sched.h>
 
 #include "exec_util.h"
+#include "executor/messages.h"
 #include "kernel/lines.h"
 #include "runtime/comm.h"
 #include "runtime/launcher.h"
-#include "runtime/wait.h"
 
 typedef struct wrap {
   polyccl_plan *plan;
@@ -29,24 +29,33 @@ static void meet(wrap *w, int ranks, int round) {
 }
 
 /* Old words in the ring: data of the past with the flag of the message after next in their slot. (Of the next one there
- * can be none: it is 2^31 messages away, and the last wiping was at most 2^30 ago.) */
-static void poison(pccl_end *end, uint64_t number) {
-  _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)end->ring->slots;
+ * can be none: it is 2^16 messages away, and the last wiping was at most 2^15 ago.) */
+static void poison(pccl_end *end, uint64_t number, uint32_t signature) {
+  _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)end->slots;
   for (size_t i = 0; i < end->bytes / sizeof *word; i++) {
-    atomic_store_explicit(
-        &word[i], (uint64_t)pccl_ll_flag(number + end->depth + i * sizeof *word / end->slot_bytes) << 32 | 0xdeadu,
-        memory_order_relaxed);
+    atomic_store_explicit(&word[i],
+                          (uint64_t)pccl_ll_flag(
+                              stamp_of(POLYCCL_LL, number + end->depth + i * sizeof *word / end->slot_bytes, signature))
+                                  << 32 |
+                              0xdeadu,
+                          memory_order_relaxed);
   }
 }
 
 static bool is_wiped(const pccl_end *end) {
-  const _Atomic uint64_t *word = (const _Atomic uint64_t *)(const void *)end->ring->slots;
+  const _Atomic uint64_t *word = (const _Atomic uint64_t *)(const void *)end->slots;
   for (size_t i = 0; i < end->bytes / sizeof *word; i++) {
     if ((uint32_t)atomic_load_explicit(&word[i], memory_order_relaxed) == 0xdeadu) {
       return false;
     }
   }
   return true;
+}
+
+/* Of the next call, which is like the last one but for its number: every round of the test whose flags are forged
+ * makes the same call. */
+static uint32_t signature_of_next(const polyccl_comm *comm) {
+  return comm->executor.recent->signature + (uint32_t)(comm->executor.member.calls + 1) * PCCL_CALL_STRIDE;
 }
 
 static polyccl_result across(polyccl_comm *comm, void *argument) {
@@ -58,22 +67,22 @@ static polyccl_result across(polyccl_comm *comm, void *argument) {
     size_t count = round % 3 == 0 ? 700 : 1 + (size_t)round % 5;
     if (round == 1) {
       meet(w, 2, 1); /* all is quiet: nothing in flight */
-      for (size_t i = 0; i < comm->ends.len; i++) {
-        pccl_end *end = comm->ends.data[i];
+      for (size_t i = 0; i < comm->executor.member.ends.len; i++) {
+        pccl_end *end = comm->executor.member.ends.data[i];
         bool sender = end->depth != 0;
         if (sender && w->plan->protocol == POLYCCL_LL) {
-          poison(end, w->start);
+          poison(end, w->start, signature_of_next(comm));
         }
         end->cached += w->start - end->count;
         end->count = w->start;
-        atomic_store(sender ? &end->ring->tail : &end->ring->head, w->start);
+        atomic_store(sender ? end->tail : end->head, w->start);
       }
       meet(w, 2, 2);
     }
     for (size_t i = 0; i < count; i++) {
       in[i] = (float)(round * 1000 + (int)i + rank);
     }
-    result = polyccl_run_plan(comm, id, in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM);
+    result = polyccl_run_plan(comm, id, in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, NULL);
     for (size_t i = 0; i < count && result == POLYCCL_SUCCESS; i++) {
       if (out[i] != (float)(2 * (round * 1000 + (int)i) + 1)) {
         fprintf(stderr, "start %llx, round %d, element %zu: %g\n", (unsigned long long)w->start, round, i,
@@ -82,8 +91,8 @@ static polyccl_result across(polyccl_comm *comm, void *argument) {
       }
     }
   }
-  for (size_t i = 0; i < comm->ends.len && w->plan->protocol == POLYCCL_LL; i++) {
-    const pccl_end *end = comm->ends.data[i];
+  for (size_t i = 0; i < comm->executor.member.ends.len && w->plan->protocol == POLYCCL_LL; i++) {
+    const pccl_end *end = comm->executor.member.ends.data[i];
     if (end->depth != 0 && !is_wiped(end)) {
       fprintf(stderr, "start %llx: old flags are left\n", (unsigned long long)w->start);
       return POLYCCL_ERROR_INTERNAL;
@@ -94,7 +103,8 @@ static polyccl_result across(polyccl_comm *comm, void *argument) {
 
 static void numbers_turn_over(void **state) {
   (void)state;
-  static const uint64_t turns[] = {(uint64_t)1 << 30, (uint64_t)1 << 31, (uint64_t)1 << 32, (uint64_t)3 << 31};
+  static const uint64_t turns[] = {(uint64_t)1 << 15, (uint64_t)1 << 16, (uint64_t)1 << 32, (uint64_t)1 << 39,
+                                   (uint64_t)1 << 40};
   for (int protocol = 0; protocol < POLYCCL_PROTOCOL_COUNT; protocol++) {
     for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
       wrap w = {.plan = make_oneshot(2, 1, false, (polyccl_protocol)protocol, POLYCCL_BATCH_MAJOR),

@@ -224,7 +224,7 @@ static polyccl_result call(polyccl_comm *comm, void *argument) {
   int id, rank = polyccl_comm_user_rank(comm);
   polyccl_result result = polyccl_comm_add_plan(comm, t->plan, &id);
   if (result == POLYCCL_SUCCESS) {
-    result = polyccl_run_plan(comm, id, t->input[rank], t->output[rank], t->count, t->dtype, t->op);
+    result = polyccl_run_plan(comm, id, t->input[rank], t->output[rank], t->count, t->dtype, t->op, NULL);
   }
   return result;
 }

@@ -1,9 +1,10 @@
-#include "transport/region.h"
+#include "memory/region.h"
 
 #include <polyccl/memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,10 @@ static polyccl_result enter(char *memory, size_t bytes, int fd) {
   return room ? POLYCCL_SUCCESS : pccl_no_memory("the list of shared buffers");
 }
 
+size_t pccl_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
 polyccl_result polyccl_mem_alloc(void **memory, size_t bytes) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t page = pccl_page_bytes();
   if (memory == NULL || bytes > SIZE_MAX / 2) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_mem_alloc: %s", memory == NULL ? "memory is NULL" : "too large");
   }
@@ -108,8 +111,9 @@ polyccl_result polyccl_mem_free(void *memory) {
   }
   munmap(found.memory, found.bytes);
   int fd = (int)(found.number & ((1u << DESCRIPTOR_BITS) - 1));
-  /* Others may keep it mapped for a while; the pages need not stay. */
-  if (ftruncate(fd, 0) != 0) {
+  /* Others may keep it mapped for a while. The pages need not stay, but the file keeps its length: a rank that was
+   * stopped may still read there when it goes on, and must not die of it. */
+  if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)found.bytes) != 0) {
     PCCL_INFO("the pages of a shared buffer stay until its last mapping goes");
   }
   close(fd);

@@ -1,11 +1,16 @@
 /* Memory from polyccl_mem_alloc(): anonymous files that other processes map when they are told of them.
  * A region's number is never used again, so a mapping that was kept cannot be mistaken for another's. */
-#ifndef PCCL_TRANSPORT_REGION_H
-#define PCCL_TRANSPORT_REGION_H
+#ifndef PCCL_MEMORY_REGION_H
+#define PCCL_MEMORY_REGION_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
-#include "transport/segment.h"
+#include <polyccl/types.h>
+
+#include "memory/reference.h"
+
+size_t pccl_page_bytes(void);
 
 /* Names the memory [pointer, pointer + bytes) of this process; region 0 when it is not wholly in one region. */
 pccl_reference pccl_region_reference(const void *pointer, size_t bytes);

@@ -1,9 +1,6 @@
-#include "runtime/call_trace.h"
+#include "executor/call_trace.h"
 
 #include "base/error.h"
-#include "runtime/comm.h"
-
-void pccl_record_calls(polyccl_comm *comm, pccl_call_trace *trace) { comm->trace = trace; }
 
 polyccl_result pccl_call_trace_add(const pccl_call_trace *recorded, int rank, uint64_t zero, polyccl_trace *trace) {
   if (recorded->lost > 0) {
@@ -12,7 +9,7 @@ polyccl_result pccl_call_trace_add(const pccl_call_trace *recorded, int rank, ui
                      recorded->count + recorded->lost, recorded->lost);
   }
   for (size_t i = 0; i < recorded->count; i++) {
-    const pccl_call_record *record = &recorded->record[i];
+    const pccl_step_record *record = &recorded->record[i];
     PCCL_TRY(polyccl_trace_add(trace, &(polyccl_trace_event){.rank = rank,
                                                              .tb = (int32_t)record->tb,
                                                              .step = (int32_t)record->step,

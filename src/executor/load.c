@@ -3,20 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <polyccl/codegen.h>
+
 #include "base/error.h"
+#include "executor/generated.h"
+#include "executor/plans.h"
 #include "kernel/mean.h"
 #include "plan/contributions.h"
 #include "plan/plan.h"
-#include "runtime/generated.h"
-#include "runtime/plans.h"
 
 enum {
-  LEAST_DEPTH = 4,
-  LEAST_LINE_DEPTH = 16, /* the sender looks for credits once in so many messages */
-  SIMPLE_RING = 20,      /* log2 of bytes: a ring fills L2, slots pass through it */
+  MIN_DEPTH = 4,
+  MIN_LINE_DEPTH = 16, /* the sender looks for credits once in so many messages */
+  SIMPLE_RING = 20,    /* log2 of bytes: a ring fills L2, slots pass through it */
   LL_RING = 17,
   LL128_RING = 19,
-  LEAST_SLOT = 4096
+  MIN_SLOT = 4096
 };
 
 /* The steps at both ends of every message, in order, by connection. */
@@ -81,9 +83,9 @@ static int log2_up(uint64_t value) {
 
 /* Rings and what slots hold must be alike on all ranks, so they follow from the whole plan: the largest step, the
  * busiest rank. */
-static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *plan, int32_t fifo_depth,
+static polyccl_result size_rings(const polyccl_plan *plan, int32_t fifo_depth, size_t buffer_bytes,
                                  pccl_loaded *loaded) {
-  static const int preset[POLYCCL_PROTOCOL_COUNT] = {
+  static const int defaults[POLYCCL_PROTOCOL_COUNT] = {
       [POLYCCL_SIMPLE] = SIMPLE_RING, [POLYCCL_LL] = LL_RING, [POLYCCL_LL128] = LL128_RING};
   size_t *incoming = pccl_zeroed((size_t)plan->ranks, sizeof *incoming);
   if (incoming == NULL) {
@@ -93,6 +95,11 @@ static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *p
   size_t busiest = 1;
   for (size_t c = 0; c < plan->connections; c++) {
     size_t here = ++incoming[plan->connection[c].dst];
+    if (plan->connection[c].channel > PCCL_MAX_PLAN_CHANNEL) {
+      free(incoming);
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "plan \"%s\": channel %d is larger than %d", loaded->name,
+                       plan->connection[c].channel, PCCL_MAX_PLAN_CHANNEL);
+    }
     busiest = here > busiest ? here : busiest;
   }
   free(incoming);
@@ -100,22 +107,22 @@ static polyccl_result size_rings(const polyccl_comm *comm, const polyccl_plan *p
     if (plan->step[i].count > loaded->largest) {
       loaded->largest = plan->step[i].count;
     }
-    loaded->references = loaded->references || plan->step[i].flags != 0;
+    loaded->lends = loaded->lends || plan->step[i].flags != 0;
   }
-  int32_t wanted = plan->protocol == POLYCCL_SIMPLE ? LEAST_DEPTH : LEAST_LINE_DEPTH;
+  int32_t wanted = plan->protocol == POLYCCL_SIMPLE ? MIN_DEPTH : MIN_LINE_DEPTH;
   int depth = log2_up((uint64_t)(fifo_depth > wanted ? fifo_depth : wanted));
-  int most = log2_up(comm->buffer_bytes / busiest + 1) - 1;
-  int least = depth + log2_up((uint64_t)LEAST_SLOT);
+  int max = log2_up(buffer_bytes / busiest + 1) - 1;
+  int min = depth + log2_up((uint64_t)MIN_SLOT);
   int chunks = depth + log2_up((uint64_t)loaded->largest * 256);
-  least = least > chunks ? least : chunks;
-  int log2 = preset[plan->protocol] < most ? preset[plan->protocol] : most;
-  log2 = log2 > least ? log2 : least;
-  if (log2 > most) {
+  min = min > chunks ? min : chunks;
+  int log2 = defaults[plan->protocol] < max ? defaults[plan->protocol] : max;
+  log2 = log2 > min ? log2 : min;
+  if (log2 > max) {
     return pccl_fail(POLYCCL_ERROR_LIMIT,
                      "plan \"%s\": %zu connections into a rank, %d slots each, steps of up to %d chunks need "
                      "POLYCCL_BUFFER of at least %llu bytes (it is %zu)",
                      loaded->name, busiest, 1 << depth, (int)loaded->largest, (unsigned long long)busiest << log2,
-                     comm->buffer_bytes);
+                     buffer_bytes);
   }
   loaded->depth = 1u << depth;
   loaded->log2_ring = log2;
@@ -155,13 +162,13 @@ static void load_step(const polyccl_step *step, const polyccl_step *sender, cons
                            .count = step->count,
                            .src = place_or_none(traits->reads_src, step->src_buf, step->src),
                            .dst = place_or_none(traits->writes_dst, step->dst_buf, step->dst),
-                           .far_src = {-1, 0},
-                           .far_dst = {-1, 0}};
+                           .remote_src = {-1, 0},
+                           .remote_dst = {-1, 0}};
   if (sender != NULL && (sender->flags & POLYCCL_FLAG_GET) != 0) {
-    to->far_src = lent_place(sender);
+    to->remote_src = lent_place(sender);
   }
   if (receiver != NULL && (receiver->flags & POLYCCL_FLAG_PUT) != 0) {
-    to->far_dst = place_or_none(true, receiver->dst_buf, receiver->dst);
+    to->remote_dst = place_or_none(true, receiver->dst_buf, receiver->dst);
   }
   if (traits->reads_src) {
     loaded->uses[step->src_buf] = true;
@@ -261,8 +268,13 @@ static polyccl_result load_addends(const polyccl_plan *plan, int rank, pccl_load
   return POLYCCL_SUCCESS;
 }
 
-void pccl_loaded_free(pccl_loaded *loaded) {
-  if (loaded != NULL) {
+pccl_loaded *pccl_loaded_keep(pccl_loaded *loaded) {
+  atomic_fetch_add_explicit(&loaded->references, 1, memory_order_relaxed);
+  return loaded;
+}
+
+void pccl_loaded_release(pccl_loaded *loaded) {
+  if (loaded != NULL && atomic_fetch_sub_explicit(&loaded->references, 1, memory_order_acq_rel) == 1) {
     pccl_generated_free(loaded->generated);
     free(loaded->name);
     free(loaded->tb);
@@ -274,10 +286,10 @@ void pccl_loaded_free(pccl_loaded *loaded) {
   }
 }
 
-polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pccl_loaded **loaded) {
-  if (plan->ranks != comm->ranks) {
+polyccl_result pccl_load(const polyccl_plan *plan, int ranks, int rank, size_t buffer_bytes, pccl_loaded **loaded) {
+  if (plan->ranks != ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is for %d ranks, the communicator has %d",
-                     plan->name != NULL ? plan->name : "", plan->ranks, comm->ranks);
+                     plan->name != NULL ? plan->name : "", plan->ranks, ranks);
   }
   polyccl_verify_report report;
   PCCL_TRY(polyccl_plan_verify(plan, &report));
@@ -286,6 +298,9 @@ polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pcc
     free(made);
     return pccl_no_memory("a loaded plan");
   }
+  atomic_init(&made->references, 1);
+  made->id = -1;
+  made->fingerprint = polyccl_plan_fingerprint(plan);
   made->spec = pccl_plan_spec(plan);
   made->protocol = plan->protocol;
   made->order = plan->order;
@@ -294,18 +309,18 @@ polyccl_result pccl_load(const polyccl_comm *comm, const polyccl_plan *plan, pcc
   made->redops = plan->redops;
   made->uneven = report.uneven;
   made->reduces = pccl_collective_reduces(plan->collective);
-  made->chunks[POLYCCL_BUF_INPUT] = plan->rank[comm->rank].input;
-  made->chunks[POLYCCL_BUF_OUTPUT] = plan->rank[comm->rank].output;
-  made->chunks[POLYCCL_BUF_SCRATCH] = plan->rank[comm->rank].scratch;
-  polyccl_result result = size_rings(comm, plan, report.fifo_depth, made);
+  made->chunks[POLYCCL_BUF_INPUT] = plan->rank[rank].input;
+  made->chunks[POLYCCL_BUF_OUTPUT] = plan->rank[rank].output;
+  made->chunks[POLYCCL_BUF_SCRATCH] = plan->rank[rank].scratch;
+  polyccl_result result = size_rings(plan, report.fifo_depth, buffer_bytes, made);
   if (result == POLYCCL_SUCCESS) {
-    result = load_rank(plan, comm->rank, made);
+    result = load_rank(plan, rank, made);
   }
   if (result == POLYCCL_SUCCESS) {
-    result = load_addends(plan, comm->rank, made);
+    result = load_addends(plan, rank, made);
   }
   if (result != POLYCCL_SUCCESS) {
-    pccl_loaded_free(made);
+    pccl_loaded_release(made);
     return result;
   }
   *loaded = made;

@@ -1,4 +1,4 @@
-#include "runtime/builtin.h"
+#include "builtin/builtin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a placement and root */
 
-static polyccl_result compile(const polyccl_comm *comm, const builtin_row *row, int root, bool inplace,
+static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *row, int root, bool inplace,
                               polyccl_plan **plan) {
   const pccl_builtin_program *text = NULL;
   for (size_t i = 0; i < sizeof pccl_builtin_programs / sizeof pccl_builtin_programs[0]; i++) {
@@ -88,7 +88,7 @@ static polyccl_result compile(const polyccl_comm *comm, const builtin_row *row, 
     return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", row->program);
   }
   char ranks[12], root_text[12], file[64];
-  snprintf(ranks, sizeof ranks, "%d", comm->ranks);
+  snprintf(ranks, sizeof ranks, "%d", builtin->ranks);
   snprintf(root_text, sizeof root_text, "%d", root);
   snprintf(file, sizeof file, "%s.lua", row->program);
   polyccl_param params[3] = {{"ranks", ranks}};
@@ -111,12 +111,12 @@ static polyccl_result compile(const polyccl_comm *comm, const builtin_row *row, 
   return result;
 }
 
-static polyccl_result load(polyccl_comm *comm, int row, int root, bool inplace, builtin_entry **entry) {
+static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
   builtin_entry made = {.row = row, .root = root, .inplace = inplace};
   polyccl_plan *plan = NULL;
-  polyccl_result result = compile(comm, &rows[row], root, inplace, &plan);
+  polyccl_result result = compile(builtin, &rows[row], root, inplace, &plan);
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_load(comm, plan, &made.plan);
+    result = pccl_load(plan, builtin->ranks, builtin->rank, builtin->buffer_bytes, &made.plan);
     polyccl_plan_destroy(plan);
   }
   if (result != POLYCCL_SUCCESS && result != POLYCCL_ERROR_UNSUPPORTED && result != POLYCCL_ERROR_INVALID &&
@@ -125,27 +125,25 @@ static polyccl_result load(polyccl_comm *comm, int row, int root, bool inplace, 
   }
   if (result != POLYCCL_SUCCESS) {
     PCCL_INFO("the built-in %s has no form %s on %d ranks: %s", rows[row].program,
-              inplace ? "in place" : "out of place", comm->ranks, polyccl_last_error());
-  } else {
-    made.plan->id = -1;
+              inplace ? "in place" : "out of place", builtin->ranks, polyccl_last_error());
   }
-  if (!pccl_vec_push(&comm->builtin, made)) {
-    pccl_loaded_free(made.plan);
+  if (!pccl_vec_push(&builtin->entries, made)) {
+    pccl_loaded_release(made.plan);
     return pccl_no_memory("a communicator's plans");
   }
-  *entry = &comm->builtin.data[comm->builtin.len - 1];
+  *entry = &builtin->entries.data[builtin->entries.len - 1];
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result find(polyccl_comm *comm, int row, int root, bool inplace, builtin_entry **entry) {
-  for (size_t i = 0; i < comm->builtin.len; i++) {
-    builtin_entry *at = &comm->builtin.data[i];
+static polyccl_result find(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
+  for (size_t i = 0; i < builtin->entries.len; i++) {
+    builtin_entry *at = &builtin->entries.data[i];
     if (at->row == row && at->root == root && at->inplace == inplace) {
       *entry = at;
       return POLYCCL_SUCCESS;
     }
   }
-  return load(comm, row, root, inplace, entry);
+  return load(builtin, row, root, inplace, entry);
 }
 
 static bool row_fits(const builtin_row *row, const pccl_builtin_call *call, int ranks) {
@@ -160,24 +158,24 @@ static bool row_fits(const builtin_row *row, const pccl_builtin_call *call, int 
   }
 }
 
-polyccl_result pccl_builtin_plan(polyccl_comm *comm, const pccl_builtin_call *call, const pccl_loaded **loaded) {
+polyccl_result pccl_builtin_plan(pccl_builtin *builtin, const pccl_builtin_call *call, pccl_loaded **loaded) {
   *loaded = NULL;
   if (strcmp(pccl_option("POLYCCL_BUILTIN"), "0") == 0) {
     return POLYCCL_SUCCESS;
   }
   for (int row = 0; row < ROWS && *loaded == NULL; row++) {
-    if (row_fits(&rows[row], call, comm->ranks)) {
+    if (row_fits(&rows[row], call, builtin->ranks)) {
       builtin_entry *entry = NULL;
-      PCCL_TRY(find(comm, row, call->root, call->inplace, &entry));
+      PCCL_TRY(find(builtin, row, call->root, call->inplace, &entry));
       *loaded = entry->plan;
     }
   }
   return POLYCCL_SUCCESS;
 }
 
-void pccl_builtin_free(polyccl_comm *comm) {
-  for (size_t i = 0; i < comm->builtin.len; i++) {
-    pccl_loaded_free(comm->builtin.data[i].plan);
+void pccl_builtin_free(pccl_builtin *builtin) {
+  for (size_t i = 0; i < builtin->entries.len; i++) {
+    pccl_loaded_release(builtin->entries.data[i].plan);
   }
-  pccl_vec_free(&comm->builtin);
+  pccl_vec_free(&builtin->entries);
 }

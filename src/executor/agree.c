@@ -1,0 +1,105 @@
+#include "executor/agree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "transport/wait.h"
+
+static void name_call(const pccl_claim *c, char *text, size_t length) {
+  char root[24] = "", plan[48] = "";
+  if (c->root >= 0) {
+    snprintf(root, sizeof root, ", root %d", (int)c->root);
+  }
+  if (c->id >= 0) {
+    snprintf(plan, sizeof plan, " by plan %d (%08x)", (int)c->id, (unsigned)(c->plan ^ c->plan >> 32));
+  }
+  const char *dtype = polyccl_dtype_name((polyccl_dtype)c->dtype), *op = polyccl_redop_name((polyccl_redop)c->op);
+  const char *collective = polyccl_collective_name((polyccl_collective)c->collective);
+  snprintf(text, length, "%s%s of %llu %s%s%s%s", collective != NULL ? collective : "?", plan,
+           (unsigned long long)c->count, dtype != NULL ? dtype : "?", c->op >= 0 ? ", " : "",
+           c->op < 0    ? ""
+           : op != NULL ? op
+                        : "?",
+           root);
+}
+
+static bool same_call(const pccl_claim *a, const pccl_claim *b) {
+  bool planned = a->plan == 0 || b->plan == 0 || a->plan == b->plan;
+  return a->count == b->count && a->collective == b->collective && planned && a->dtype == b->dtype && a->op == b->op &&
+         a->root == b->root && a->id == b->id;
+}
+
+static polyccl_result differ(pccl_member *member, uint64_t number, int other, const pccl_claim *ours,
+                             const pccl_claim *theirs) {
+  char here[150], there[150];
+  name_call(ours, here, sizeof here);
+  name_call(theirs, there, sizeof there);
+  const char *hint = strcmp(here, there) == 0 ? " (by different plans or options)" : "";
+  pccl_board_abort(member->board, POLYCCL_ERROR_INVALID, "call %llu differs: rank %d: %s; rank %d: %s%s",
+                   (unsigned long long)number, member->rank, here, other, there, hint);
+  return pccl_board_error(member->board);
+}
+
+static polyccl_result compare(pccl_member *member, uint64_t number) {
+  pccl_claim ours, theirs;
+  if (!pccl_board_claim(member->board, member->rank, number, &ours)) {
+    return POLYCCL_SUCCESS;
+  }
+  for (int rank = 0; rank < member->ranks; rank++) {
+    if (rank != member->rank && pccl_board_claim(member->board, rank, number, &theirs) && !same_call(&ours, &theirs)) {
+      return differ(member, number, rank, &ours, &theirs);
+    }
+  }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_find_disagreement(pccl_member *member) {
+  uint64_t first = member->calls > PCCL_CLAIMS ? member->calls - PCCL_CLAIMS + 1 : 1;
+  for (uint64_t number = first; number <= member->calls; number++) {
+    PCCL_TRY(compare(member, number));
+  }
+  return POLYCCL_SUCCESS;
+}
+
+static polyccl_result never_called(pccl_member *member) {
+  pccl_claim ours = {.op = -1, .root = -1, .id = -1};
+  pccl_board_claim(member->board, member->rank, member->calls, &ours);
+  char here[150], list[100] = "";
+  size_t used = 0;
+  for (int rank = 0; rank < member->ranks && used < sizeof list - 16; rank++) {
+    if (pccl_board_calls(member->board, rank) < member->calls) {
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used > 0 ? ", " : "", rank);
+    }
+  }
+  name_call(&ours, here, sizeof here);
+  pccl_board_abort(member->board, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s in call %llu (%s) for rank %s to call",
+                   member->rank, (unsigned long long)(member->timeout_ns / 1000000000u),
+                   (unsigned long long)member->calls, here, list);
+  return pccl_board_error(member->board);
+}
+
+static bool all_called(const pccl_member *member) {
+  for (int rank = 0; rank < member->ranks; rank++) {
+    if (pccl_board_calls(member->board, rank) < member->calls) {
+      return false;
+    }
+  }
+  return true;
+}
+
+polyccl_result pccl_agree(pccl_member *member) {
+  for (int rank = 0; rank < member->ranks; rank++) {
+    pccl_member_notify(member, rank);
+  }
+  pccl_backoff backoff = {0};
+  while (!all_called(member)) {
+    polyccl_result result = pccl_idle(member, &backoff);
+    if (result != POLYCCL_SUCCESS) {
+      pccl_busy(member, &backoff);
+      return result == POLYCCL_ERROR_TIMEOUT && !pccl_board_aborted(member->board) ? never_called(member) : result;
+    }
+  }
+  pccl_busy(member, &backoff);
+  return compare(member, member->calls);
+}

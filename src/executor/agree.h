@@ -1,0 +1,20 @@
+/* Whether all ranks make the same calls. Every rank leaves what it calls on the board; a rank that waits in vain, and
+ * with POLYCCL_CHECK every rank before it moves data, compares. */
+#ifndef PCCL_EXECUTOR_AGREE_H
+#define PCCL_EXECUTOR_AGREE_H
+
+#include "transport/member.h"
+
+/* Counts the call and leaves it for the others. */
+static inline void pccl_post_call(pccl_member *member, const pccl_claim *claim) {
+  pccl_board_post(member->board, member->rank, ++member->calls, claim);
+}
+
+/* POLYCCL_CHECK: waits until all ranks have posted this call, and compares. */
+polyccl_result pccl_agree(pccl_member *member);
+
+/* Compares the calls that are still on the board. Does not wait. An error, which ends the communicator on all ranks,
+ * names the first call that differs. */
+polyccl_result pccl_find_disagreement(pccl_member *member);
+
+#endif
