@@ -7,12 +7,12 @@
  *
  * In each call the sender sends one message, by slot, get or put. Buffers have two elements, so that a message can be
  * half of one call and half of another. In call k the user's send buffer holds k, twice; the user overwrites it as soon
- * as the call has returned, and looks at and overwrites the receive buffer then. The receiver has two receive buffers in
- * turn. After the abort a rank notices it whenever it waits, and its call then fails.
+ * as the call has returned, and looks at and overwrites the receive buffer then. The receiver uses two receive buffers
+ * in turn. After the abort a rank notices it whenever it waits, and its call then fails.
  *
  * What a call that fails guarantees: no peer touches its buffers any more, because it waits for every peer to be out of
- * its call (`inside`, set before a call looks at the notice). This wait has a limit. STOPPED is a peer that is stopped for
- * longer: it may then read or write what is the user's again, but its own call fails and never passes such data on,
+ * its call (`inside`, set before a call looks at the notice). This wait has a limit. STOPPED is a peer that is stopped
+ * for longer: it may then read or write what is the user's again, but its own call fails and never passes such data on,
  * because a call with messages by reference looks at the notice once more at its end.
  *
  * right:

@@ -39,8 +39,8 @@ byte tail[COMMS];
 bool aborted;
 /* In this process: the queue of each communicator. */
 byte enqueued[COMMS];
-/* The bells, and the word that an enqueuing thread counts up, are only compared with what they were when they were read:
- * here they say whether they have been counted up since. */
+/* The bells, and the word that an enqueuing thread counts up, are only compared with what they were when they were
+ * read: here they say whether they have been counted up since. */
 bool rung[COMMS], wake;
 
 /* Stores under way: of the progress thread to `sleeping`, and of a peer to `tail` where it has no fence. A peer's other
