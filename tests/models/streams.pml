@@ -8,9 +8,9 @@
  *
  * X has operations X1, X2, X3 (a group on both streams) and X4, Y has Y1 and Y2. X1 and X4 take one stream, which one
  * each rank chooses, and the others take the other. Each rank's user issues them in any order that keeps X1 X2 X3 X4
- * and Y1 Y2, and Y1 before X2 and X3 before Y2, which share streams (ranks that order two calls on one stream differently
- * ask for a deadlock, as with NCCL). Rank 0 records an event behind X4, and Y2 waits for it; rank 1 records one behind
- * X1, and Y1 waits for it; if the event was not recorded yet when it is waited for, the wait is for nothing.
+ * and Y1 Y2, and Y1 before X2 and X3 before Y2, which share streams (ranks that order two calls on one stream
+ * differently ask for a deadlock, as with NCCL). Rank 0 records an event behind X4, and Y2 waits for it; rank 1 records
+ * one behind X1, and Y1 waits for it; if the event was not recorded yet when it is waited for, the wait is for nothing.
  *
  * right:
  * wrong: ONE_AT_A_TIME invalid end state
