@@ -93,7 +93,8 @@ static polyccl_result check_left(pccl_execution *x) {
 
 polyccl_result pccl_execution_check(pccl_execution *x, bool timed_out) {
   if (x->failed != POLYCCL_SUCCESS) {
-    return x->failed;
+    pccl_board_abort(x->member->board, x->failed, "rank %d: %s", x->member->rank, polyccl_last_error());
+    return pccl_board_error(x->member->board);
   }
   /* The comparison reads what every rank has left on the board, so it is not made at once. */
   static const uint64_t compare_after_ns = 20u * 1000 * 1000, compare_every_ns = 100u * 1000 * 1000;

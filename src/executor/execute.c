@@ -1,5 +1,7 @@
 #include "executor/execute.h"
 
+#include <sched.h>
+
 #include <polyccl/memory.h>
 
 #include "base/clock.h"
@@ -228,10 +230,17 @@ const pccl_end *pccl_execution_lends(const pccl_execution *x) {
 
 bool pccl_execution_ended(const pccl_execution *x) { return x->running == 0 && pccl_execution_lends(x) == NULL; }
 
-/* Tells the others where our buffers are in this call. */
-static void announce(pccl_execution *x) {
+/* Tells the others where our buffers are in this call. We are inside before we look at the notice, so whoever sees the
+ * notice and then nobody inside may take its buffers back: nobody begins a call any more. */
+static polyccl_result announce(pccl_execution *x) {
   pccl_member *member = x->member;
   pccl_rank_cell *cell = pccl_member_cell(member);
+  atomic_store_explicit(&cell->inside, 1, memory_order_relaxed);
+  pccl_full_fence();
+  if (pccl_board_aborted(member->board)) {
+    atomic_store_explicit(&cell->inside, 0, memory_order_release);
+    return pccl_board_error(member->board);
+  }
   member->announced++;
   pccl_region_cache_trim(&member->regions);
   for (int b = 0; b < PCCL_BUFFERS; b++) {
@@ -242,6 +251,40 @@ static void announce(pccl_execution *x) {
   for (uint32_t i = 0; i < x->p->receivers; i++) {
     pccl_end_flush(member, x->p->receiver[i]);
   }
+  return POLYCCL_SUCCESS;
+}
+
+polyccl_result pccl_execution_leave(pccl_execution *x, polyccl_result result) {
+  if (!x->p->lends) {
+    return result;
+  }
+  /* What was read before this look was lent if there is no notice yet. */
+  pccl_full_fence();
+  if (result == POLYCCL_SUCCESS && pccl_board_aborted(x->member->board)) {
+    result = pccl_board_error(x->member->board);
+  }
+  atomic_store_explicit(&pccl_member_cell(x->member)->inside, 0, memory_order_release);
+  return result;
+}
+
+bool pccl_execution_quiet(const pccl_execution *x) {
+  pccl_board *board = x->member->board;
+  pccl_full_fence();
+  for (int rank = 0; x->p->lends && rank < x->member->ranks; rank++) {
+    if (atomic_load_explicit(&board->cell[rank].inside, memory_order_acquire) != 0 && !pccl_is_dead(x->member, rank)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static polyccl_result leave_and_wait(pccl_execution *x, polyccl_result result) {
+  result = pccl_execution_leave(x, result);
+  uint64_t since = result != POLYCCL_SUCCESS ? pccl_now() : 0;
+  while (result != POLYCCL_SUCCESS && !pccl_execution_quiet(x) && pccl_now() - since < PCCL_QUIET_NS) {
+    sched_yield();
+  }
+  return result;
 }
 
 static polyccl_result grow_lease(struct pccl_lease *lease, const pccl_prepared *p) {
@@ -285,7 +328,7 @@ polyccl_result pccl_execution_begin(pccl_execution *x, pccl_executor *executor, 
     x->running += p->tb[t].steps != 0;
   }
   if (p->lends) {
-    announce(x);
+    PCCL_TRY(announce(x));
   }
   return p->plan->generated != NULL ? pccl_generated_begin(x) : POLYCCL_SUCCESS;
 }
@@ -307,9 +350,9 @@ polyccl_result pccl_execution_wait(pccl_execution *x) {
     }
     if (__builtin_expect(result != POLYCCL_SUCCESS, 0)) {
       pccl_busy(x->member, &backoff);
-      return result;
+      return leave_and_wait(x, result);
     }
   }
   pccl_busy(x->member, &backoff);
-  return POLYCCL_SUCCESS;
+  return leave_and_wait(x, POLYCCL_SUCCESS);
 }

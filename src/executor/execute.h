@@ -39,6 +39,13 @@ polyccl_result pccl_execution_begin(pccl_execution *execution, pccl_executor *ex
 bool pccl_execution_round(pccl_execution *execution);
 /* The buffers are the caller's again. */
 bool pccl_execution_ended(const pccl_execution *execution);
+/* Every execution that has begun is left, whether it has ended or failed, and runs no further round. The result of the
+ * call: an error, too, if the communicator was aborted meanwhile and a peer may have taken back what it had lent. */
+polyccl_result pccl_execution_leave(pccl_execution *execution, polyccl_result result);
+/* After a call that failed was left: no peer touches its buffers any more. A peer that is stopped may for long; so a
+ * caller waits for PCCL_QUIET_NS at most. */
+bool pccl_execution_quiet(const pccl_execution *execution);
+enum { PCCL_QUIET_NS = 500 * 1000 * 1000 };
 /* After a fruitless round: the error that ends the call, if there is one. `timed_out`: nothing has moved for too long.
  */
 polyccl_result pccl_execution_check(pccl_execution *execution, bool timed_out);
@@ -49,7 +56,7 @@ static inline uint32_t pccl_call_signature(const pccl_executor *executor, const 
   return prepared->signature + (uint32_t)executor->member.calls * PCCL_CALL_STRIDE;
 }
 
-/* The whole call, on the calling thread. */
+/* The rest of the call, on the calling thread: rounds, leave, quiet. */
 polyccl_result pccl_execution_wait(pccl_execution *execution);
 
 /* The ring may carry messages of this geometry: it has so far, or it is drained. */

@@ -55,6 +55,7 @@ typedef struct pccl_rank_cell {
   /* The buffers of the running call by reference; valid for call number `call`. */
   alignas(PCCL_LINE) _Atomic uint64_t call;
   pccl_reference buffer[PCCL_CALL_BUFFERS];
+  _Atomic uint32_t inside; /* 1: a call with messages by reference runs, which may touch others' buffers */
   /* Calls: number n is in posted[n % PCCL_CLAIMS]. */
   alignas(PCCL_LINE) _Atomic uint64_t made;
   pccl_posted_claim posted[PCCL_CLAIMS];

@@ -28,8 +28,7 @@ static inline void relax(void) {
 #endif
 }
 
-/* The peer's process has ended without leaving the communicator. */
-static bool is_dead(pccl_member *member, int rank) {
+bool pccl_is_dead(pccl_member *member, int rank) {
   pccl_peer *peer = &member->peer[rank];
   int32_t pid = member->board->cell[rank].pid;
   if (rank == member->rank || pid == member->pid || pccl_board_state(member->board, rank) != PCCL_RANK_JOINED) {
@@ -50,7 +49,7 @@ static bool is_dead(pccl_member *member, int rank) {
 
 polyccl_result pccl_look_at_peers(pccl_member *member) {
   for (int rank = 0; rank < member->ranks; rank++) {
-    if (is_dead(member, rank)) {
+    if (pccl_is_dead(member, rank)) {
       pccl_board_abort(member->board, POLYCCL_ERROR_REMOTE, "rank %d (process %d) has died", rank,
                        (int)member->board->cell[rank].pid);
       return pccl_board_error(member->board);

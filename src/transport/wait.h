@@ -25,6 +25,9 @@ polyccl_result pccl_idle(pccl_member *member, pccl_backoff *backoff);
  * enough that the caller may sleep. */
 polyccl_result pccl_idle_check(pccl_member *member, pccl_backoff *backoff, bool *quiet);
 
+/* The peer's process has ended without leaving the communicator. */
+bool pccl_is_dead(pccl_member *member, int rank);
+
 /* Aborts the communicator when a peer's process has ended without leaving. */
 polyccl_result pccl_look_at_peers(pccl_member *member);
 

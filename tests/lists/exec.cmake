@@ -11,6 +11,7 @@ polyccl_unit_test(exec_identical TIMEOUT 300)
 polyccl_unit_test(exec_wrap LABELS tsan)
 polyccl_unit_test(exec_builtin LABELS tsan)
 polyccl_unit_test(exec_failures)
+polyccl_unit_test(exec_abort TIMEOUT 300)
 polyccl_unit_test(exec_choice)
 
 # polyccl run checks every element and exits 1 when one is wrong.

@@ -15,5 +15,6 @@ endif()
 foreach(name xml_targets xml_nops)
   polyccl_unit_test(${name})
   target_sources(test_${name} PRIVATE interpreter/msccl.c interpreter/msccl_run.c interpreter/msccl_tag.c interpreter/interpreter.c
+                                             interpreter/machine.c interpreter/setup.c
                                       interpreter/table.c)
 endforeach()

@@ -1,6 +1,6 @@
 polyccl_unit_test(verify)
 
-set(interpreter interpreter/interpreter.c interpreter/table.c)
+set(interpreter interpreter/interpreter.c interpreter/machine.c interpreter/setup.c interpreter/table.c)
 
 # The verifier against the interpreter: a short share here, all of it by mutation/run.sh.
 add_executable(mutation mutation/mutation.c mutation/mutate.c ${interpreter})
@@ -13,6 +13,11 @@ add_executable(interpreter_agrees interpreter/agrees.c ${interpreter})
 target_link_libraries(interpreter_agrees PRIVATE polyccl_static)
 target_compile_definitions(interpreter_agrees PRIVATE POLYCCL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 add_test(NAME interpreter_agrees COMMAND interpreter_agrees)
+
+add_executable(interpreter_sequences interpreter/sequences.c interpreter/sequence.c ${interpreter})
+target_link_libraries(interpreter_sequences PRIVATE polyccl_static)
+target_compile_definitions(interpreter_sequences PRIVATE POLYCCL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+add_test(NAME interpreter_sequences COMMAND interpreter_sequences)
 
 if(TARGET polyccl_tool)
   add_test(NAME mutation_algorithms COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mutation/run.sh 500)
