@@ -42,6 +42,7 @@ typedef struct worker { /* a thread block */
 
 typedef struct machine {
   const polyccl_plan *plan;
+  polyccl_plan shared; /* the same in place, for ranks that are */
   interpreter_options options;
   uint64_t random;
   worker *worker;   /* [tbs] */
@@ -91,8 +92,8 @@ static bool inside(const machine *m, int32_t rank, uint8_t buffer, int32_t first
 }
 
 static element *element_at(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch) {
-  return &m->memory[rank]
-                   [(size_t)table_cell(m->plan, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
+  const polyccl_plan *p = (m->options.in_place >> rank & 1) != 0 ? &m->shared : m->plan;
+  return &m->memory[rank][(size_t)table_cell(p, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
 }
 
 static bool load(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch, element *value) {
@@ -573,10 +574,12 @@ static void dispose(machine *m) {
 
 interpreter_outcome interpret(const polyccl_plan *plan, const interpreter_options *options, char *why, size_t size) {
   machine m = {.plan = plan,
+               .shared = *plan,
                .options = *options,
                .random = options->seed * 0x9e3779b97f4a7c15u + 0x1234567u,
                .why = why,
                .size = size};
+  m.shared.inplace = true;
   if (check_head(&m) && check_steps(&m) && check_marks(&m) && make(&m)) {
     m.manner = (int)below(&m, MANNERS);
     shuffle_priorities(&m);
