@@ -22,6 +22,15 @@
 
 #include "runtime/launcher.h"
 
+/* The thread sanitizer follows generated code only if that is compiled for it; it is slow, and gets a part. */
+#if defined(__SANITIZE_THREAD__)
+#define CODE_OPTIONS "-fsanitize=thread"
+enum { SANITIZED = 1 };
+#else
+#define CODE_OPTIONS ""
+enum { SANITIZED = 0 };
+#endif
+
 typedef struct shape {
   bool blocks_in, blocks_out, rooted_in, rooted_out; /* rooted: the root's alone counts */
 } shape;
@@ -236,10 +245,10 @@ static bool is_rooted(const char *algorithm) {
          strcmp(algorithm, "scatter") == 0;
 }
 
-static void run_algorithms(int ranks, int from, int to) {
+static void run_algorithms(int ranks, int to) {
   static const polyccl_placement placements[] = {POLYCCL_OUT_OF_PLACE, POLYCCL_EITHER_PLACE, POLYCCL_IN_PLACE};
   int done = 0;
-  for (int a = from; a < to; a++) {
+  for (int a = 0; a < to; a++) {
     for (int p = 0; p < 3; p++) {
       int root = is_rooted(algorithms[a]) ? (a + p) % ranks : -1;
       polyccl_plan *plan = compile(algorithms[a], ranks, root, placements[p]);
@@ -254,27 +263,27 @@ static void run_algorithms(int ranks, int from, int to) {
       done++;
     }
   }
-  assert_true(done >= 3 * (to - from) - 1);
+  assert_true(done >= 3 * to - 1);
 }
 
 static void two_ranks(void **state) {
   (void)state;
-  run_algorithms(2, 0, ALGORITHMS);
+  run_algorithms(2, ALGORITHMS);
 }
 
 static void three_ranks(void **state) {
   (void)state;
-  run_algorithms(3, 0, ALGORITHMS);
+  run_algorithms(3, ALGORITHMS);
 }
 
 static void four_ranks(void **state) {
   (void)state;
-  run_algorithms(4, 0, ALGORITHMS);
+  run_algorithms(4, SANITIZED ? 2 : ALGORITHMS);
 }
 
 static void eight_ranks(void **state) {
   (void)state;
-  run_algorithms(8, 0, ALGORITHMS);
+  run_algorithms(8, SANITIZED ? 2 : ALGORITHMS);
 }
 
 static void own_plans(void **state) {
@@ -283,7 +292,7 @@ static void own_plans(void **state) {
     if (collective == POLYCCL_SENDRECV || collective == POLYCCL_CUSTOM) {
       continue;
     }
-    for (int ranks = 1; ranks <= 4; ranks++) {
+    for (int ranks = 1; ranks <= (SANITIZED ? 3 : 4); ranks++) {
       const char *name = polyccl_collective_name((polyccl_collective)collective);
       job j = {name, (polyccl_collective)collective, NULL, NULL, ranks - 1};
       run_job(&j, ranks);
@@ -307,7 +316,7 @@ static void generated_code(void **state) {
     assert_int_equal(polyccl_plan_generate(plan, POLYCCL_TARGET_C, file), POLYCCL_SUCCESS);
     assert_int_equal(fclose(file), 0);
     snprintf(code, sizeof code, "%s/code%d.so", folder, a);
-    snprintf(command, sizeof command, "%s -std=gnu17 -O1 -shared -fPIC -o %s %s", cc, code, source);
+    snprintf(command, sizeof command, "%s -std=gnu17 -O1 %s -shared -fPIC -o %s %s", cc, CODE_OPTIONS, code, source);
     assert_int_equal(system(command), 0);
     job j = {algorithms[a], plan->collective, plan, code, root};
     run_job(&j, 3);
