@@ -21,7 +21,7 @@ typedef struct compile_args {
   const char *output;   /* NULL: standard output */
   const char *topology; /* NULL: none */
   int policy, seconds;
-  bool set, in_place, out_of_place, timings;
+  bool set, in_place, out_of_place, either_place, timings;
   pccl_sizes sizes; /* min 0: not given */
 } compile_args;
 
@@ -52,6 +52,12 @@ static const pccl_tool_option compile_options[] = {
      .help = "Compile for two buffers, whatever the program says.",
      .takes = PCCL_TAKES_NOTHING,
      .at = offsetof(compile_args, out_of_place),
+     TUNES},
+    {.name = "--either-place",
+     .help = "Compile for two buffers, so that a program written in place also runs without a copy on ranks "
+             "whose buffers are one.",
+     .takes = PCCL_TAKES_NOTHING,
+     .at = offsetof(compile_args, either_place),
      TUNES},
     {.name = "--policy",
      .value = "connection|state|set",
@@ -135,13 +141,14 @@ static int parse_compile_args(compile_args *args, int argc, char **argv) {
   if (status != PCCL_EXIT_OK) {
     return status;
   }
-  if (args->in_place && args->out_of_place) {
-    return pccl_tool_usage("compile", "--in-place and --out-of-place exclude each other");
+  if (args->in_place + args->out_of_place + args->either_place > 1) {
+    return pccl_tool_usage("compile", "--in-place, --out-of-place and --either-place exclude each other");
   }
   args->set = args->policy == POLICY_SET;
   args->options.policy = args->set ? POLYCCL_POLICY_CONNECTION : (polyccl_policy)args->policy;
   args->options.placement = args->in_place       ? POLYCCL_IN_PLACE
                             : args->out_of_place ? POLYCCL_OUT_OF_PLACE
+                            : args->either_place ? POLYCCL_EITHER_PLACE
                                                  : args->options.placement;
   args->options.seconds = args->seconds;
   if (args->set && args->output == NULL) {

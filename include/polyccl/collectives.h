@@ -17,24 +17,27 @@ extern "C" {
 #endif
 
 /* Runs plan `id`. `count` is in elements per block (docs/plan.md, the table of collectives, which also gives the number
- * of blocks in each buffer). For an in-place plan `send` and `recv` share memory as that table says; for any other plan
- * they do not overlap. `recv` may be NULL on a rank whose output is not used. Plans that do not reduce ignore `op`. The
- * caller owns both buffers, which may have any alignment. Errors: INVALID for an unknown id or for buffers that do not
- * fit the plan; UNSUPPORTED or INVALID for a count or reduction that the plan cannot do; those of any call (above). */
+ * of blocks in each buffer). `send` and `recv` share memory as that table says, or do not overlap, whatever the plan's
+ * placement is and whatever other ranks do. Either may be NULL on a rank where the collective does not use it. Plans
+ * that do not reduce ignore `op`. The caller owns both buffers, which may have any alignment. Errors: INVALID for an
+ * unknown id or for buffers that do not fit the plan; UNSUPPORTED or INVALID for a count or reduction that the plan
+ * cannot do; those of any call (above). */
 POLYCCL_API polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,
                                             polyccl_dtype dtype, polyccl_redop op, polyccl_stream *stream);
 
 /* ---- the collectives ----
  *
  * Each asks the loaded plans, the last loaded first, and runs the first that fits the call's collective, root,
- * placement, size, reduction and count. If none fits, it runs one of the library's own plans. POLYCCL_DEBUG=info says
+ * size, reduction and count. If none fits, it runs one of the library's own plans. POLYCCL_DEBUG=info says
  * which plan was chosen and why others were not.
  *
  * `count` is in elements per block: what each rank contributes (allgather, gather), receives (reduce_scatter, scatter)
  * or exchanges with each rank (alltoall); for the others it is the whole buffer. Buffers are in place as the table in
  * docs/plan.md says, or apart. The caller owns them, and they may have any alignment.
  *
- * Whether a rank's buffers are one is its own matter: some ranks may be in place and others not.
+ * Whether a rank's buffers are one is its own matter: some ranks may be in place and others not. All ranks run the same
+ * plan, which serves both; where it does not, this rank's input is copied first. The input of a rank that is out of
+ * place is only read.
  *
  * Errors: INVALID for buffers that overlap otherwise, a root out of range, or a count beyond memory; UNSUPPORTED if no
  * plan fits; those of any call (above). */

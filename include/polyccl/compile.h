@@ -25,7 +25,10 @@ extern "C" {
 typedef enum polyccl_placement {
   POLYCCL_AS_WRITTEN = 0, /* in or out of place as the program says */
   POLYCCL_IN_PLACE,
-  POLYCCL_OUT_OF_PLACE /* the input is only read, also where the program was written in place */
+  POLYCCL_OUT_OF_PLACE, /* the input is only read, also where the program was written in place */
+  /* As POLYCCL_OUT_OF_PLACE, and a program that was written in place also runs on ranks whose input and output are one
+   * buffer, without a copy: what reads an input ends before the output there is written. */
+  POLYCCL_EITHER_PLACE
 } polyccl_placement;
 
 /* How steps get thread blocks and an order. */

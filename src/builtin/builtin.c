@@ -28,6 +28,7 @@ typedef struct builtin_row {
   builtin_measure measure;
   uint64_t max_bytes;
   int max_ranks;
+  polyccl_placement placement;
 } builtin_row;
 
 /* Where one program takes over from another. docs/executor.md, Built-in plans, has the measurements. */
@@ -46,38 +47,42 @@ enum {
   ANY = POLYCCL_MAX_LOCAL_RANKS
 };
 
+/* All but AllToAll are right on ranks in place as well (plan/alias.h). Only the AllReduce in one step needs waits for
+ * it, which others would have in vain. AllToAll in place is staged. */
+#define OUT POLYCCL_OUT_OF_PLACE
+#define EITHER POLYCCL_EITHER_PLACE
+
 /* The first row that fits is taken. */
 static const builtin_row rows[] = {
-    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_LL128, WHOLE, LINE, PAIRS},
-    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, RECEIVED, ONE_STEP, PAIRS},
-    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
-    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
-    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, PART, LINE, PAIRS},
-    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
-    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY},
-    {POLYCCL_BROADCAST, "broadcast_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
-    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY},
-    {POLYCCL_REDUCE, "reduce_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_GATHER, "gather", POLYCCL_LL128, PART, LINE, ANY},
-    {POLYCCL_GATHER, "gather", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
-    {POLYCCL_SCATTER, "scatter", POLYCCL_LL128, PART, LINE, ANY},
-    {POLYCCL_SCATTER, "scatter", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_LL128, WHOLE, LINE, PAIRS, EITHER},
+    {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, RECEIVED, ONE_STEP, PAIRS, EITHER},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
+    {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
+    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
+    {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, WHOLE, LINE, ANY, OUT},
+    {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY, OUT},
+    {POLYCCL_BROADCAST, "broadcast_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_LL128, WHOLE, LINE, ANY, OUT},
+    {POLYCCL_REDUCE, "reduce_tree", POLYCCL_SIMPLE, WHOLE, UNCUT, ANY, OUT},
+    {POLYCCL_REDUCE, "reduce_chain", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_GATHER, "gather", POLYCCL_LL128, PART, LINE, ANY, OUT},
+    {POLYCCL_GATHER, "gather", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_LL128, PART, LINE, ANY, OUT},
+    {POLYCCL_SCATTER, "scatter", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a placement and root */
+typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a root */
 
-static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *row, int root, bool inplace,
-                              polyccl_plan **plan) {
+static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *row, int root, polyccl_plan **plan) {
   const pccl_builtin_program *text = NULL;
   for (size_t i = 0; i < sizeof pccl_builtin_programs / sizeof pccl_builtin_programs[0]; i++) {
     if (strcmp(pccl_builtin_programs[i].name, row->program) == 0) {
@@ -96,13 +101,9 @@ static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *ro
   if (root >= 0) {
     params[count++] = (polyccl_param){"root", root_text};
   }
-  if (row->collective == POLYCCL_ALLTOALL && inplace) {
-    params[count++] = (polyccl_param){"inplace", "true"};
-  }
   polyccl_program *program;
   PCCL_TRY(pccl_program_load_text(file, (const char *)text->text, text->bytes - 1, NULL, params, count, &program));
-  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
-                                     .placement = inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = row->placement};
   polyccl_result result = polyccl_compile(program, &options, plan);
   polyccl_program_destroy(program);
   if (result == POLYCCL_SUCCESS) {
@@ -111,10 +112,10 @@ static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *ro
   return result;
 }
 
-static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
-  builtin_entry made = {.row = row, .root = root, .inplace = inplace};
+static polyccl_result load(pccl_builtin *builtin, int row, int root, builtin_entry **entry) {
+  builtin_entry made = {.row = row, .root = root};
   polyccl_plan *plan = NULL;
-  polyccl_result result = compile(builtin, &rows[row], root, inplace, &plan);
+  polyccl_result result = compile(builtin, &rows[row], root, &plan);
   if (result == POLYCCL_SUCCESS) {
     result = pccl_load(plan, builtin->ranks, builtin->rank, builtin->buffer_bytes, &made.plan);
     polyccl_plan_destroy(plan);
@@ -124,8 +125,7 @@ static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplac
     return result;
   }
   if (result != POLYCCL_SUCCESS) {
-    PCCL_INFO("the built-in %s has no form %s on %d ranks: %s", rows[row].program,
-              inplace ? "in place" : "out of place", builtin->ranks, polyccl_last_error());
+    PCCL_INFO("the built-in %s has no form on %d ranks: %s", rows[row].program, builtin->ranks, polyccl_last_error());
   }
   if (!pccl_vec_push(&builtin->entries, made)) {
     pccl_loaded_release(made.plan);
@@ -135,15 +135,15 @@ static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplac
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result find(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
+static polyccl_result find(pccl_builtin *builtin, int row, int root, builtin_entry **entry) {
   for (size_t i = 0; i < builtin->entries.len; i++) {
     builtin_entry *at = &builtin->entries.data[i];
-    if (at->row == row && at->root == root && at->inplace == inplace) {
+    if (at->row == row && at->root == root) {
       *entry = at;
       return POLYCCL_SUCCESS;
     }
   }
-  return load(builtin, row, root, inplace, entry);
+  return load(builtin, row, root, entry);
 }
 
 static bool row_fits(const builtin_row *row, const pccl_builtin_call *call, int ranks) {
@@ -166,7 +166,7 @@ polyccl_result pccl_builtin_plan(pccl_builtin *builtin, const pccl_builtin_call 
   for (int row = 0; row < ROWS && *loaded == NULL; row++) {
     if (row_fits(&rows[row], call, builtin->ranks)) {
       builtin_entry *entry = NULL;
-      PCCL_TRY(find(builtin, row, call->root, call->inplace, &entry));
+      PCCL_TRY(find(builtin, row, call->root, &entry));
       *loaded = entry->plan;
     }
   }

@@ -7,15 +7,13 @@
 
 typedef struct pccl_builtin_call {
   polyccl_collective collective;
-  int root; /* -1: has none */
-  bool inplace;
+  int root;       /* -1: has none */
   uint64_t bytes; /* of the larger buffer */
 } pccl_builtin_call;
 
 /* The programs that one rank of a communicator has compiled. */
 typedef struct pccl_builtin_entry {
   int row, root;
-  bool inplace;
   pccl_loaded *plan; /* NULL: the program has no such form */
 } pccl_builtin_entry;
 

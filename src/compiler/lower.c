@@ -70,6 +70,27 @@ static bool record_write(tracker *t, pccl_node *node, int32_t self, size_t slot)
   return ok;
 }
 
+/* The input of a plan that is in either place is read before the output that may share its memory is written. */
+static bool record_shared_read(tracker *t, pccl_node *node, int32_t self) {
+  const pccl_ir *ir = t->ir;
+  if (ir->options->placement != POLYCCL_EITHER_PLACE || !ir->program->config.inplace ||
+      node->src_buf != POLYCCL_BUF_INPUT) {
+    return true;
+  }
+  pccl_collective_spec shared = ir->spec;
+  shared.inplace = true;
+  int input, output;
+  pccl_collective_shape(&shared, &input, &output);
+  int32_t first =
+      pccl_collective_cell(&shared, node->rank, false, node->src) - pccl_collective_cell(&shared, node->rank, true, 0);
+  bool ok = true;
+  for (int32_t i = 0; ok && i < node->count; i++) {
+    ok = first + i < 0 || first + i >= output ||
+         record_read(t, node, self, pccl_ir_slot(ir, node->rank, POLYCCL_BUF_OUTPUT, first + i));
+  }
+  return ok;
+}
+
 /* Adds a node with its edges. Its reads come before its writes, so that reading what it overwrites counts as a read. */
 static bool add_node(tracker *t, pccl_node node, int32_t *number) {
   pccl_ir *ir = t->ir;
@@ -96,6 +117,7 @@ static bool add_node(tracker *t, pccl_node node, int32_t *number) {
     for (int32_t i = 0; ok && i < node.count; i++) {
       ok = record_read(t, &node, self, slot + (size_t)i);
     }
+    ok = ok && record_shared_read(t, &node, self);
   }
   if (traits->writes_dst) {
     size_t slot = pccl_ir_slot(ir, node.rank, node.dst_buf, node.dst);

@@ -230,6 +230,13 @@ const pccl_end *pccl_execution_lends(const pccl_execution *x) {
 
 bool pccl_execution_ended(const pccl_execution *x) { return x->running == 0 && pccl_execution_lends(x) == NULL; }
 
+/* Buffers that share memory are in place: other overlaps were refused. */
+static bool overlap(const pccl_execution *x) {
+  uintptr_t send = (uintptr_t)x->base[POLYCCL_BUF_INPUT], recv = (uintptr_t)x->base[POLYCCL_BUF_OUTPUT];
+  return send != 0 && recv != 0 && send < recv + x->p->bytes[POLYCCL_BUF_OUTPUT] &&
+         recv < send + x->p->bytes[POLYCCL_BUF_INPUT];
+}
+
 /* Tells the others where our buffers are in this call. We are inside before we look at the notice, so whoever sees the
  * notice and then nobody inside may take its buffers back: nobody begins a call any more. */
 static polyccl_result announce(pccl_execution *x) {
@@ -328,6 +335,7 @@ polyccl_result pccl_execution_begin(pccl_execution *x, pccl_executor *executor, 
     x->running += p->tb[t].steps != 0;
   }
   if (p->lends) {
+    x->inplace = !p->plan->spec.inplace && overlap(x);
     PCCL_TRY(announce(x));
   }
   return p->plan->generated != NULL ? pccl_generated_begin(x) : POLYCCL_SUCCESS;

@@ -28,6 +28,7 @@ typedef struct pccl_execution {
   uint32_t running;                  /* thread blocks */
   uint32_t signature;                /* of this call: travels with its messages */
   pccl_reference mine[PCCL_BUFFERS]; /* by reference: our buffers as others may know them */
+  bool inplace;                      /* by reference, plan out of place: our buffers are one memory */
   polyccl_result failed;
   uint64_t compare_at; /* ns: when the calls of the ranks are compared; 0: not waiting yet */
 } pccl_execution;

@@ -9,6 +9,7 @@
 #include "executor/generated.h"
 #include "executor/plans.h"
 #include "kernel/mean.h"
+#include "plan/alias.h"
 #include "plan/contributions.h"
 #include "plan/plan.h"
 
@@ -286,6 +287,27 @@ void pccl_loaded_release(pccl_loaded *loaded) {
   }
 }
 
+/* The plan with marks that hold for its ranks' placements; it shares all but its steps. */
+static polyccl_plan alias_plan(const polyccl_plan *plan, const pccl_alias *alias) {
+  polyccl_plan aliased = *plan;
+  aliased.step = alias->safe ? alias->step : plan->step;
+  return aliased;
+}
+
+static polyccl_result load_parts(const polyccl_plan *plan, int rank, int32_t fifo_depth, size_t buffer_bytes,
+                                 pccl_loaded *loaded) {
+  pccl_alias alias;
+  PCCL_TRY(pccl_alias_find(plan, &alias));
+  polyccl_plan aliased = alias_plan(plan, &alias);
+  loaded->alias_safe = alias.safe;
+  polyccl_result result = size_rings(&aliased, fifo_depth, buffer_bytes, loaded);
+  if (result == POLYCCL_SUCCESS) {
+    result = load_rank(&aliased, rank, loaded);
+  }
+  pccl_alias_free(&alias);
+  return result == POLYCCL_SUCCESS ? load_addends(plan, rank, loaded) : result;
+}
+
 polyccl_result pccl_load(const polyccl_plan *plan, int ranks, int rank, size_t buffer_bytes, pccl_loaded **loaded) {
   if (plan->ranks != ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is for %d ranks, the communicator has %d",
@@ -312,13 +334,7 @@ polyccl_result pccl_load(const polyccl_plan *plan, int ranks, int rank, size_t b
   made->chunks[POLYCCL_BUF_INPUT] = plan->rank[rank].input;
   made->chunks[POLYCCL_BUF_OUTPUT] = plan->rank[rank].output;
   made->chunks[POLYCCL_BUF_SCRATCH] = plan->rank[rank].scratch;
-  polyccl_result result = size_rings(plan, report.fifo_depth, buffer_bytes, made);
-  if (result == POLYCCL_SUCCESS) {
-    result = load_rank(plan, rank, made);
-  }
-  if (result == POLYCCL_SUCCESS) {
-    result = load_addends(plan, rank, made);
-  }
+  polyccl_result result = load_parts(plan, rank, report.fifo_depth, buffer_bytes, made);
   if (result != POLYCCL_SUCCESS) {
     pccl_loaded_release(made);
     return result;

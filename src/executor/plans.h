@@ -45,6 +45,7 @@ typedef struct pccl_loaded {
   uint64_t min_bytes, max_bytes;
   uint32_t redops;
   bool uneven;
+  bool alias_safe; /* out of place, and right on ranks in place, too (plan/alias.h) */
   bool reduces;
   bool lends;    /* some step may go by reference */
   bool averages; /* addends are known */
@@ -76,8 +77,8 @@ typedef struct pccl_run {
 typedef struct pccl_prepared_step {
   uint8_t op;
   uint8_t src_buf, dst_buf, remote_src_buf, remote_dst_buf;
-  uint8_t lent_buf;                 /* where what it sends stands afterwards */
-  bool may_get, may_put, put_first; /* of what it sends */
+  uint8_t lent_buf;                                   /* where what it sends stands afterwards */
+  bool may_get, may_get_in_place, may_put, put_first; /* of what it sends; may_get: out of place */
   uint32_t waits, runs;
   const polyccl_wait *wait;
   const pccl_run *run;

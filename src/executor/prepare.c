@@ -12,6 +12,7 @@
 #include "executor/generated.h"
 #include "executor/plans.h"
 #include "kernel/tiling.h"
+#include "plan/alias.h"
 #include "plan/plan.h"
 
 enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096 };
@@ -126,6 +127,7 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
                              .remote_src_buf = (uint8_t)(from->remote_src.buffer >= 0 ? from->remote_src.buffer : 0),
                              .remote_dst_buf = (uint8_t)(from->remote_dst.buffer >= 0 ? from->remote_dst.buffer : 0),
                              .may_get = (from->flags & POLYCCL_FLAG_GET) != 0,
+                             .may_get_in_place = (from->flags & PCCL_FLAG_GET_IN_PLACE) != 0,
                              .may_put = from->remote_dst.buffer >= 0,
                              .put_first = pccl_ops[from->op].reduces,
                              .lent_buf = (uint8_t)(pccl_ops[from->op].writes_dst ? from->dst.buffer : from->src.buffer),

@@ -46,7 +46,7 @@ static bool view_peer(pccl_execution *x, const pccl_end *end, pccl_peer **view) 
 /* False: it is not known yet. */
 static inline bool choose_way(pccl_execution *x, const pccl_prepared_step *step, pccl_way *way, char **remote_base) {
   *way = PCCL_BY_SLOT;
-  bool get = step->may_get && lends(x, step->send, step->lent_buf);
+  bool get = (x->inplace ? step->may_get_in_place : step->may_get) && lends(x, step->send, step->lent_buf);
   if (get && !(step->may_put && step->put_first)) {
     *way = PCCL_BY_GET;
     return true;

@@ -225,7 +225,9 @@ PCCL_FN int pccl_k_move_chunk(const pccl_k_call *c, int protocol, int op, const 
                               uint64_t addends) {
   size_t e = c->element;
   if (op == PCCL_K_COPY) {
-    pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
+    if (dst.at != src.at) { /* in place they may be one */
+      pccl_k_copy(dst.at, src.at, pccl_k_min(src.n, dst.n) * e);
+    }
     return 0;
   }
   if (op == PCCL_K_REDUCE) {

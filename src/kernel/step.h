@@ -107,6 +107,9 @@ static inline void pccl_move_memory(const pccl_arithmetic *p, uint8_t op, const 
     }
     case POLYCCL_STEP_COPY: {
       size_t bytes = pccl_min_size(m->src_n, m->dst_n) * e;
+      if (m->dst == m->src) { /* in place, others may be reading it */
+        break;
+      }
       if (p->stream) {
         p->kernels->stream_copy(m->dst, m->src, bytes);
       } else {

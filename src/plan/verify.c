@@ -51,21 +51,20 @@ polyccl_result pccl_verify_fail(const pccl_verify *v, int32_t step, const char *
                       op != NULL ? op : "?", text);
 }
 
-/* The phases that find an order of the steps; all others need them. */
-static polyccl_result run_order_phases(pccl_verify *v) {
+polyccl_result pccl_verify_order_phases(pccl_verify *v) {
   PCCL_TRY(pccl_verify_bounds(v));
   PCCL_TRY(pccl_verify_match(v));
   return pccl_verify_order(v);
 }
 
 static polyccl_result run_all_phases(pccl_verify *v) {
-  PCCL_TRY(run_order_phases(v));
+  PCCL_TRY(pccl_verify_order_phases(v));
   PCCL_TRY(pccl_verify_race(v));
   PCCL_TRY(pccl_verify_references(v));
   return pccl_verify_post(v);
 }
 
-static void free_verify_context(pccl_verify *v) {
+void pccl_verify_free(pccl_verify *v) {
   free(v->step_tb);
   free(v->cell);
   free(v->part);
@@ -85,7 +84,7 @@ polyccl_result polyccl_plan_verify(const polyccl_plan *plan, polyccl_verify_repo
   if (result == POLYCCL_SUCCESS && report != NULL) {
     *report = v.report;
   }
-  free_verify_context(&v);
+  pccl_verify_free(&v);
   return result;
 }
 
@@ -93,11 +92,11 @@ polyccl_result pccl_plan_min_depth(const polyccl_plan *plan, int32_t *depth) {
   polyccl_plan unknown = *plan; /* the depth that the plan names does not matter */
   unknown.fifo_depth = 0;
   pccl_verify v = {.plan = &unknown};
-  polyccl_result result = run_order_phases(&v);
+  polyccl_result result = pccl_verify_order_phases(&v);
   if (result == POLYCCL_SUCCESS) {
     *depth = v.report.fifo_depth;
   }
-  free_verify_context(&v);
+  pccl_verify_free(&v);
   return result;
 }
 
@@ -106,8 +105,8 @@ polyccl_result pccl_plan_mark_references(polyccl_plan *plan) {
     return POLYCCL_SUCCESS;
   }
   pccl_verify v = {.plan = plan};
-  polyccl_result result = run_order_phases(&v);
+  polyccl_result result = pccl_verify_order_phases(&v);
   result = result == POLYCCL_SUCCESS ? pccl_verify_mark(&v, plan) : result;
-  free_verify_context(&v);
+  pccl_verify_free(&v);
   return result;
 }

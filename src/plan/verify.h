@@ -59,6 +59,11 @@ polyccl_result pccl_verify_tasks(const pccl_verify *v);
 polyccl_result pccl_verify_race(const pccl_verify *v);
 polyccl_result pccl_verify_post(pccl_verify *v);
 
+/* The phases that find an order of the steps; all others need them. */
+polyccl_result pccl_verify_order_phases(pccl_verify *v);
+/* Frees what the phases have made. */
+void pccl_verify_free(pccl_verify *v);
+
 /* Answers whether one step certainly ends before another starts, by whatever path. */
 typedef struct pccl_reach pccl_reach;
 typedef struct pccl_reach_query {
@@ -75,9 +80,11 @@ polyccl_result pccl_reach_ask(pccl_reach *reach, int32_t before, int32_t after, 
 /* True if PCCL_VERIFY_MAX_REACH is reached, so that searches find nothing more. */
 bool pccl_reach_exhausted(const pccl_reach *reach);
 
-/* verify_reference.c: checks the marks, sets them. */
+/* verify_reference.c: checks the marks, sets all that are right. */
 polyccl_result pccl_verify_references(pccl_verify *v);
 polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan);
+/* Keeps those of the marks that are right. */
+polyccl_result pccl_verify_restrict_marks(pccl_verify *v, polyccl_plan *plan);
 
 static inline const polyccl_thread_block *pccl_verify_tb(const pccl_verify *v, size_t step) {
   return &v->plan->tb[v->step_tb[step]];

@@ -367,28 +367,44 @@ polyccl_result pccl_verify_references(pccl_verify *v) {
   return result;
 }
 
-/* The gets first: puts go round them. */
-static polyccl_result set_all_marks(marker *m, polyccl_plan *plan) {
+static void keep_marks(const marker *m, polyccl_plan *plan, uint8_t flag) {
   for (size_t s = 0; s < plan->steps; s++) {
-    plan->step[s].flags = 0;
-    m->yes[s] = plan->step[s].send >= 0 && find_lent_cells(m->v, (int32_t)s).count > 0;
+    plan->step[s].flags = (uint8_t)(plan->step[s].flags & (m->yes[s] ? 0xff : ~flag));
+  }
+}
+
+/* The gets first: puts go round them. */
+static polyccl_result restrict_all_marks(marker *m, polyccl_plan *plan) {
+  for (size_t s = 0; s < plan->steps; s++) {
+    m->yes[s] = (plan->step[s].flags & POLYCCL_FLAG_GET) != 0;
   }
   PCCL_TRY(ask_all_marks(m, true));
+  keep_marks(m, plan, POLYCCL_FLAG_GET);
   for (size_t s = 0; s < plan->steps; s++) {
-    plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_GET : 0;
-    m->yes[s] = plan->step[s].recv >= 0 && pccl_op_stores_message(plan->step[s].op);
+    m->yes[s] = (plan->step[s].flags & POLYCCL_FLAG_PUT) != 0;
   }
   PCCL_TRY(ask_all_marks(m, false));
-  for (size_t s = 0; s < plan->steps; s++) {
-    plan->step[s].flags |= m->yes[s] ? POLYCCL_FLAG_PUT : 0;
-  }
+  keep_marks(m, plan, POLYCCL_FLAG_PUT);
   return POLYCCL_SUCCESS;
 }
 
-polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan) {
+polyccl_result pccl_verify_restrict_marks(pccl_verify *v, polyccl_plan *plan) {
+  if (!plan_has_marks(plan)) {
+    return POLYCCL_SUCCESS;
+  }
   marker *m;
   polyccl_result result = open_marker(v, &m);
-  result = result == POLYCCL_SUCCESS ? set_all_marks(m, plan) : result;
+  result = result == POLYCCL_SUCCESS ? restrict_all_marks(m, plan) : result;
   close_marker(m);
   return result;
+}
+
+polyccl_result pccl_verify_mark(pccl_verify *v, polyccl_plan *plan) {
+  for (size_t s = 0; s < plan->steps; s++) {
+    const polyccl_step *step = &plan->step[s];
+    bool lends = step->send >= 0 && find_lent_cells(v, (int32_t)s).count > 0;
+    bool stores = step->recv >= 0 && pccl_op_stores_message(step->op);
+    plan->step[s].flags = (uint8_t)((lends ? POLYCCL_FLAG_GET : 0) | (stores ? POLYCCL_FLAG_PUT : 0));
+  }
+  return pccl_verify_restrict_marks(v, plan);
 }

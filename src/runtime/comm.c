@@ -158,8 +158,7 @@ static void free_comm(polyccl_comm *comm, bool leaves) {
   }
   pccl_vec_free(&comm->plans);
   pccl_builtin_free(&comm->builtin);
-  free(comm->stage[0]);
-  free(comm->stage[1]);
+  pccl_stage_pool_free(&comm->stages);
   pccl_member_destroy(&comm->executor.member, leaves);
   free(comm);
 }

@@ -6,6 +6,7 @@
 
 #include "builtin/builtin.h"
 #include "executor/execute.h"
+#include "runtime/placement.h"
 #include "transport/shm/segment.h"
 
 struct polyccl_comm {
@@ -16,8 +17,7 @@ struct polyccl_comm {
   PCCL_VEC(pccl_loaded *) plans;
   pccl_builtin builtin;
   struct pccl_choice *choices; /* select.c */
-  void *stage[2]; /* rooted calls: a copy of the input, a place for an output that is not wanted (select.c) */
-  size_t stage_bytes[2];
+  pccl_stage_pool stages;
 };
 
 /* polyccl_get_unique_id() for a launcher that watches the segment without joining; withdrawn by pccl_withdraw(). */

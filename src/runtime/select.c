@@ -13,6 +13,7 @@
 #include "executor/generated.h"
 #include "executor/plans.h"
 #include "kernel/reduce.h"
+#include "runtime/placement.h"
 
 /* What was chosen lately: a small table, direct-mapped by what a call is made of. */
 enum { CHOICES = 64 };
@@ -20,7 +21,7 @@ enum { CHOICES = 64 };
 struct pccl_choice {
   pccl_prepared *prepared;
   size_t count;
-  int32_t collective, dtype, op, root, inplace;
+  int32_t collective, dtype, op, root;
 };
 
 void pccl_choices_free(polyccl_comm *comm) {
@@ -31,62 +32,18 @@ void pccl_choices_free(polyccl_comm *comm) {
   comm->choices = NULL;
 }
 
-/* ---- buffers ---- */
-
-/* Where the plan is in place: the address that `recv` must have for this `send`. */
-static uintptr_t place_of_recv(const pccl_collective_spec *spec, int rank, const void *send, size_t block) {
-  int in = pccl_collective_cell(spec, rank, false, 0), out = pccl_collective_cell(spec, rank, true, 0);
-  uintptr_t at = (uintptr_t)send;
-  return in >= out ? at - (size_t)((in - out) / spec->chunks) * block
-                   : at + (size_t)((out - in) / spec->chunks) * block;
-}
-
-static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
-  return a_bytes > 0 && b_bytes > 0 && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
-}
-
-/* True: in place, as the collective's table says. */
-static bool is_in_place(const pccl_collective_spec *spec, int rank, const void *send, const void *recv, size_t block) {
-  pccl_collective_spec inplace = *spec;
-  inplace.inplace = true;
-  return spec->kind != POLYCCL_SENDRECV && place_of_recv(&inplace, rank, send, block) == (uintptr_t)recv;
-}
-
-static polyccl_result check_buffers(const polyccl_comm *comm, const pccl_prepared *p, const void *send,
-                                    const void *recv) {
-  const pccl_loaded *plan = p->plan;
-  if (p->count == 0) {
-    return POLYCCL_SUCCESS;
-  }
-  if (send == NULL && plan->uses[POLYCCL_BUF_INPUT]) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the send buffer of %s is NULL", polyccl_collective_name(plan->spec.kind));
-  }
-  if (recv == NULL && plan->uses[POLYCCL_BUF_OUTPUT]) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "the receive buffer of %s is NULL",
-                     polyccl_collective_name(plan->spec.kind));
-  }
-  size_t block = p->count * p->arithmetic.element;
-  bool inplace = is_in_place(&plan->spec, comm->executor.member.rank, send, recv, block);
-  if (plan->spec.inplace && send != NULL && recv != NULL && !inplace) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is in place, the buffers are not", plan->name);
-  }
-  if (!plan->spec.inplace && send != NULL && recv != NULL &&
-      overlap(send, p->bytes[POLYCCL_BUF_INPUT], recv, p->bytes[POLYCCL_BUF_OUTPUT])) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "%s: the buffers %s, plan \"%s\" is out of place",
-                     polyccl_collective_name(plan->spec.kind), inplace ? "are one (in place)" : "overlap", plan->name);
-  }
-  return POLYCCL_SUCCESS;
-}
-
-/* In a plan in place the one buffer that was given stands for both. */
 static polyccl_result run(polyccl_comm *comm, pccl_prepared *p, const void *send, void *recv) {
-  PCCL_TRY(check_buffers(comm, p, send, recv));
-  if (p->count == 0) {
-    return POLYCCL_SUCCESS;
+  pccl_executor *executor = &comm->executor;
+  pccl_placement placement;
+  polyccl_result result = pccl_placement_make(&comm->stages, executor->member.rank, p, send, recv, &placement);
+  if (result == POLYCCL_SUCCESS && p->count > 0) {
+    pccl_execution x;
+    pccl_placement_begin(&placement);
+    result = pccl_execution_begin(&x, executor, p, placement.send, placement.recv, pccl_call_signature(executor, p));
+    result = result == POLYCCL_SUCCESS ? pccl_execution_wait(&x) : result;
   }
-  pccl_execution x;
-  PCCL_TRY(pccl_execution_begin(&x, &comm->executor, p, send, recv, pccl_call_signature(&comm->executor, p)));
-  return pccl_execution_wait(&x);
+  pccl_placement_end(&comm->stages, &placement, result == POLYCCL_SUCCESS);
+  return result;
 }
 
 /* `code`: the path of generated code, or NULL. */
@@ -162,7 +119,6 @@ typedef struct request {
   polyccl_dtype dtype;
   polyccl_redop op;
   int root;
-  bool inplace;
 } request;
 
 /* Of the larger buffer. */
@@ -180,9 +136,6 @@ static const char *reason_against(const pccl_loaded *plan, const request *r) {
   }
   if (r->root >= 0 && plan->spec.root != r->root) {
     return "another root";
-  }
-  if (plan->spec.inplace != r->inplace) {
-    return r->inplace ? "in place wanted, it is out of place" : "out of place wanted, it is in place";
   }
   if (plan->reduces && plan->redops != 0 && (plan->redops >> r->op & 1) == 0) {
     return "not for this reduction";
@@ -209,13 +162,12 @@ static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared
     }
   }
   if (chosen == NULL) {
-    pccl_builtin_call wanted = {r->collective, r->root, r->inplace, bytes_of(r, comm->executor.member.ranks)};
+    pccl_builtin_call wanted = {r->collective, r->root, bytes_of(r, comm->executor.member.ranks)};
     PCCL_TRY(pccl_builtin_plan(&comm->builtin, &wanted, &chosen));
   }
   if (chosen == NULL) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "none of the %zu loaded plans does %s of %zu %s %s", comm->plans.len,
-                     polyccl_collective_name(r->collective), r->count, polyccl_dtype_name(r->dtype),
-                     r->inplace ? "in place" : "out of place");
+    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "none of the %zu loaded plans does %s of %zu %s", comm->plans.len,
+                     polyccl_collective_name(r->collective), r->count, polyccl_dtype_name(r->dtype));
   }
   if (comm->executor.member.rank == 0) {
     char which[32] = "built-in plan";
@@ -228,47 +180,14 @@ static polyccl_result choose(polyccl_comm *comm, const request *r, pccl_prepared
   return pccl_prepare(&comm->executor, chosen, r->count, r->dtype, r->op, prepared);
 }
 
-static polyccl_result grow_stage(polyccl_comm *comm, int which, size_t bytes) {
-  if (bytes > comm->stage_bytes[which]) {
-    void *memory = malloc(bytes);
-    if (memory == NULL) {
-      return pccl_no_memory("a copy of a call's buffer");
-    }
-    free(comm->stage[which]);
-    comm->stage[which] = memory;
-    comm->stage_bytes[which] = bytes;
-  }
-  return POLYCCL_SUCCESS;
-}
-
-/* Rooted collectives run out of place: a root whose buffers are one lends a copy of its input, a rank that wants no
- * output, or has no input, but is on the way, gets memory for it. */
-static polyccl_result stage(polyccl_comm *comm, const pccl_prepared *p, bool copies, const void **send, void **recv) {
-  size_t in = p->bytes[POLYCCL_BUF_INPUT], out = p->bytes[POLYCCL_BUF_OUTPUT];
-  if (copies && p->plan->uses[POLYCCL_BUF_INPUT]) {
-    PCCL_TRY(grow_stage(comm, 0, in));
-    memcpy(comm->stage[0], *send, in);
-    *send = comm->stage[0];
-  } else if (copies) {
-    *send = NULL;
-  }
-  if (*recv == NULL && p->plan->uses[POLYCCL_BUF_OUTPUT] && comm->executor.member.rank != p->plan->spec.root) {
-    PCCL_TRY(grow_stage(comm, 1, out));
-    *recv = comm->stage[1];
-  }
-  return POLYCCL_SUCCESS;
-}
-
 /* The place of the call in the table; what was remembered there for another call is dropped. */
 static struct pccl_choice *find_choice(polyccl_comm *comm, const request *r) {
-  size_t slot =
-      (r->count * 7 + (size_t)r->collective * 5 + (size_t)r->dtype * 3 + (size_t)r->op + (size_t)r->inplace) % CHOICES;
+  size_t slot = (r->count * 7 + (size_t)r->collective * 5 + (size_t)r->dtype * 3 + (size_t)r->op) % CHOICES;
   struct pccl_choice *choice = &comm->choices[slot];
   if (choice->count != r->count || choice->collective != (int32_t)r->collective || choice->dtype != (int32_t)r->dtype ||
-      choice->op != (int32_t)r->op || choice->root != r->root || choice->inplace != (int32_t)r->inplace) {
+      choice->op != (int32_t)r->op || choice->root != r->root) {
     pccl_prepared_release(choice->prepared);
-    *choice = (struct pccl_choice){NULL,           r->count, (int32_t)r->collective, (int32_t)r->dtype,
-                                   (int32_t)r->op, r->root,  (int32_t)r->inplace};
+    *choice = (struct pccl_choice){NULL, r->count, (int32_t)r->collective, (int32_t)r->dtype, (int32_t)r->op, r->root};
   }
   return choice;
 }
@@ -286,12 +205,6 @@ static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const voi
   size_t block;
   if (__builtin_mul_overflow(r.count, polyccl_dtype_size(r.dtype), &block) || block > SIZE_MAX / 4096) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "%zu elements are more than memory can hold", r.count);
-  }
-  pccl_collective_spec spec = {.kind = r.collective, .ranks = comm->executor.member.ranks, .chunks = 1, .root = r.root};
-  r.inplace = recv != NULL && is_in_place(&spec, comm->executor.member.rank, send, recv, block);
-  bool staged = r.root >= 0 && r.inplace;
-  if (r.root >= 0) {
-    r.inplace = false; /* it may be so on the root only; all ranks must choose alike */
   }
   if (comm->choices == NULL && (comm->choices = pccl_zeroed(CHOICES, sizeof *comm->choices)) == NULL) {
     return pccl_no_memory("a communicator's choices");
@@ -318,9 +231,6 @@ static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const voi
     claim.plan = p->signature;
     pccl_board_post(comm->executor.member.board, comm->executor.member.rank, comm->executor.member.calls, &claim);
   }
-  if (r.root >= 0) {
-    PCCL_TRY(stage(comm, p, staged, &send, &recv));
-  }
   return run(comm, p, send, recv);
 }
 
@@ -333,40 +243,40 @@ static polyccl_result call_rooted(polyccl_comm *comm, polyccl_stream *stream, co
 
 polyccl_result polyccl_allreduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
                                  polyccl_comm *comm, polyccl_stream *stream) {
-  return call(comm, stream, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1, false});
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLREDUCE, count, dtype, op, -1});
 }
 
 polyccl_result polyccl_allgather(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
                                  polyccl_stream *stream) {
-  return call(comm, stream, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1, false});
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLGATHER, count, dtype, POLYCCL_SUM, -1});
 }
 
 polyccl_result polyccl_reduce_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
                                       polyccl_comm *comm, polyccl_stream *stream) {
-  return call(comm, stream, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1, false});
+  return call(comm, stream, send, recv, (request){POLYCCL_REDUCE_SCATTER, count, dtype, op, -1});
 }
 
 polyccl_result polyccl_alltoall(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_comm *comm,
                                 polyccl_stream *stream) {
-  return call(comm, stream, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1, false});
+  return call(comm, stream, send, recv, (request){POLYCCL_ALLTOALL, count, dtype, POLYCCL_SUM, -1});
 }
 
 polyccl_result polyccl_broadcast(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                                  polyccl_comm *comm, polyccl_stream *stream) {
-  return call_rooted(comm, stream, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_BROADCAST, count, dtype, POLYCCL_SUM, root});
 }
 
 polyccl_result polyccl_reduce(const void *send, void *recv, size_t count, polyccl_dtype dtype, polyccl_redop op,
                               int root, polyccl_comm *comm, polyccl_stream *stream) {
-  return call_rooted(comm, stream, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root, false});
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_REDUCE, count, dtype, op, root});
 }
 
 polyccl_result polyccl_gather(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                               polyccl_comm *comm, polyccl_stream *stream) {
-  return call_rooted(comm, stream, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_GATHER, count, dtype, POLYCCL_SUM, root});
 }
 
 polyccl_result polyccl_scatter(const void *send, void *recv, size_t count, polyccl_dtype dtype, int root,
                                polyccl_comm *comm, polyccl_stream *stream) {
-  return call_rooted(comm, stream, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root, false});
+  return call_rooted(comm, stream, send, recv, (request){POLYCCL_SCATTER, count, dtype, POLYCCL_SUM, root});
 }

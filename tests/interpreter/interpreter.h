@@ -32,8 +32,9 @@ typedef struct interpreter_options {
   int missing;       /* elements that a block lacks: its count is chunks x M - missing */
   uint64_t seed;     /* of the interleaving and of the numbers */
   interpreter_reduction reduction;
-  bool same_bits; /* asks instead whether all ranks of an allreduce add in one order: numbers that show the order are
-                     added, and the ranks compared with one another */
+  uint64_t in_place; /* bit r: the input and output of rank r are one memory, in a plan that is out of place */
+  bool same_bits;    /* asks instead whether all ranks of an allreduce add in one order: numbers that show the order are
+                        added, and the ranks compared with one another */
 } interpreter_options;
 
 /* `why` gets one line unless the plan came right. */

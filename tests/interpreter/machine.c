@@ -34,8 +34,10 @@ bool machine_exists(const machine *m, uint8_t buffer, int32_t k, int32_t batch) 
 }
 
 element *machine_element(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch) {
-  return &m->memory[rank]
-                   [(size_t)table_cell(m->plan, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
+  polyccl_plan shared = *m->plan; /* the same in place, for ranks that are */
+  shared.inplace = true;
+  const polyccl_plan *p = (m->options.in_place >> rank & 1) != 0 ? &shared : m->plan;
+  return &m->memory[rank][(size_t)table_cell(p, rank, buffer, k) * (size_t)m->options.micro_batches + (size_t)batch];
 }
 
 static bool load(machine *m, int32_t rank, uint8_t buffer, int32_t k, int32_t batch, element *value) {

@@ -2,6 +2,9 @@ polyccl_unit_test(verify)
 
 set(interpreter interpreter/interpreter.c interpreter/machine.c interpreter/setup.c interpreter/table.c)
 
+polyccl_unit_test(alias)
+target_sources(test_alias PRIVATE ${interpreter})
+
 # The verifier against the interpreter: a short share here, all of it by mutation/run.sh.
 add_executable(mutation mutation/mutation.c mutation/mutate.c ${interpreter})
 target_link_libraries(mutation PRIVATE polyccl_static)

@@ -4,7 +4,9 @@
  * right under RUNS random interleavings at the least FIFO depth, with several micro-batches, and with counts that the
  * chunks do not divide where the verifier promises that. An accepted and wrong mutant is printed and ends with status
  * 1. Refused mutants are run too, 16 times as often, to tell how many come right all the same (for each of these one
- * may ask whether the verifier is too strict, or the fault too rare to be met by chance); -v prints those. */
+ * may ask whether the verifier is too strict, or the fault too rare to be met by chance); -v prints those.
+ *
+ * What the library calls right on ranks in place (plan/alias.h) must come right with random ranks in place, too. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 
 #include "../interpreter/interpreter.h"
 #include "mutate.h"
+#include "plan/alias.h"
 
 typedef struct settings {
   int mutants, runs;
@@ -38,6 +41,7 @@ static const struct {
 
 typedef struct tally {
   long mutants, accepted, refused, right; /* right: refused, but the interpreter found nothing wrong */
+  long shared;                            /* accepted, and right on ranks in place */
   long reason[REASONS];
 } tally;
 
@@ -84,6 +88,38 @@ static interpreter_outcome judge(const settings *s, const polyccl_plan *plan, in
   return INTERPRETER_RIGHT;
 }
 
+/* The marks of a sender hold for its placement. */
+static void set_marks(polyccl_plan *plan, const polyccl_step *marked, uint64_t in_place) {
+  for (size_t t = 0; t < plan->tbs; t++) {
+    bool shared = (in_place >> plan->tb[t].rank & 1) != 0;
+    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
+      bool get = (marked[s].flags & (shared ? PCCL_FLAG_GET_IN_PLACE : POLYCCL_FLAG_GET)) != 0;
+      plan->step[s].flags = (uint8_t)((marked[s].flags & POLYCCL_FLAG_PUT) | (get ? POLYCCL_FLAG_GET : 0));
+    }
+  }
+}
+
+/* With random ranks in place; *shared: the library says that this is right. */
+static interpreter_outcome judge_placements(const settings *s, const polyccl_plan *plan, int depth, bool *shared,
+                                            char *why, size_t size) {
+  pccl_alias alias;
+  if (pccl_alias_find(plan, &alias) != POLYCCL_SUCCESS) {
+    return INTERPRETER_NO_MEMORY;
+  }
+  *shared = alias.safe;
+  polyccl_plan *copy = alias.safe ? mutation_copy(plan) : NULL;
+  interpreter_outcome outcome = alias.safe && copy == NULL ? INTERPRETER_NO_MEMORY : INTERPRETER_RIGHT;
+  for (int run = 0; copy != NULL && run < s->runs && outcome == INTERPRETER_RIGHT; run++) {
+    interpreter_options options = options_for(s, plan, run, depth);
+    options.in_place = options.seed * 0x9e3779b97f4a7c15u >> 20;
+    set_marks(copy, alias.step, options.in_place);
+    outcome = interpret(copy, &options, why, size);
+  }
+  polyccl_plan_destroy(copy);
+  pccl_alias_free(&alias);
+  return outcome;
+}
+
 static void count_refusal(const settings *s, tally *t, const polyccl_plan *mutant, const char *changes) {
   char why[256], message[512];
   snprintf(message, sizeof message, "%s", polyccl_last_error());
@@ -115,8 +151,11 @@ static bool try_mutant(const settings *s, tally *t, const polyccl_plan *mutant, 
     return true;
   }
   t->accepted++;
+  bool shared = false;
   if (judge(s, mutant, s->runs, report.fifo_depth, report.uneven, why, sizeof why) == INTERPRETER_RIGHT &&
-      judge_bits(s, mutant, &report, why, sizeof why) == INTERPRETER_RIGHT) {
+      judge_bits(s, mutant, &report, why, sizeof why) == INTERPRETER_RIGHT &&
+      judge_placements(s, mutant, report.fifo_depth, &shared, why, sizeof why) == INTERPRETER_RIGHT) {
+    t->shared += shared;
     return true;
   }
   snprintf(verdict, sizeof verdict, "ACCEPTED AND WRONG: %s", why);
@@ -160,11 +199,12 @@ static bool try_file(const settings *s, tally *all, const char *path) {
     fprintf(stderr, "mutation: %s\n", polyccl_last_error());
     return false;
   }
-  bool fine = polyccl_plan_verify(plan, &report) == POLYCCL_SUCCESS;
+  bool fine = polyccl_plan_verify(plan, &report) == POLYCCL_SUCCESS, shared = false;
   if (!fine) {
     fprintf(stderr, "mutation: %s is refused: %s\n", path, polyccl_last_error());
   } else if (judge(s, plan, s->runs, report.fifo_depth, report.uneven, why, sizeof why) != INTERPRETER_RIGHT ||
-             judge_bits(s, plan, &report, why, sizeof why) != INTERPRETER_RIGHT) {
+             judge_bits(s, plan, &report, why, sizeof why) != INTERPRETER_RIGHT ||
+             judge_placements(s, plan, report.fifo_depth, &shared, why, sizeof why) != INTERPRETER_RIGHT) {
     fprintf(stderr, "mutation: %s is accepted and wrong: %s\n", path, why);
     fine = false;
   }
@@ -175,6 +215,7 @@ static bool try_file(const settings *s, tally *all, const char *path) {
          t.mutants, t.accepted, t.refused, t.right, t.refused > 0 ? 100.0 * (double)t.right / (double)t.refused : 0.0);
   fflush(stdout);
   all->mutants += t.mutants, all->accepted += t.accepted, all->refused += t.refused, all->right += t.right;
+  all->shared += t.shared;
   for (int r = 0; r < REASONS; r++) {
     all->reason[r] += t.reason[r];
   }
@@ -201,6 +242,7 @@ int main(int argc, char **argv) {
   }
   printf("%-48s %7ld mutants %7ld accepted %7ld refused, of these right %6ld (%.1f %%)\n", "all", all.mutants,
          all.accepted, all.refused, all.right, all.refused > 0 ? 100.0 * (double)all.right / (double)all.refused : 0.0);
+  printf("  accepted, and right on ranks in place: %ld\n", all.shared);
   for (int r = 0; r < REASONS; r++) {
     if (all.reason[r] > 0) {
       printf("  refused and right, %-40s %6ld\n", reasons[r].name, all.reason[r]);

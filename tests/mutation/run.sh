@@ -29,7 +29,7 @@ for file in algorithms/*.lua; do
   compile "$name-larger" "$name" "${odd[@]}"
   compile "$name-instances" "$name" "${small[@]}" -p instances=2
   compile "$name-state" "$name" "${small[@]}" --policy state --topology "fully:$ranks"
-  for place in in-place out-of-place; do
+  for place in in-place out-of-place either-place; do
     compile "$name-$place" "$name" "${small[@]}" "--$place" 2>/dev/null || rm -f "$work/$name-$place.plan"
   done
 done

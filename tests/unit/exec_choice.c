@@ -1,4 +1,4 @@
-/* The choice among the plans of a folder, by placement, size, reduction and ranks, and the reasons that are logged. */
+/* The choice among the plans of a folder, by size, reduction and ranks, and the reasons that are logged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,9 @@ static void folder_is_chosen_from(void **state) {
   large->redops = 1u << POLYCCL_SUM | 1u << POLYCCL_MAX;
   put("a_small.plan", small);
   put("b_large.plan", large);
-  put("c_inplace.plan", make_ring(1, true, POLYCCL_SIMPLE));
+  polyccl_plan *inplace = make_ring(1, true, POLYCCL_SIMPLE);
+  inplace->redops = 1u << POLYCCL_MIN;
+  put("c_inplace.plan", inplace);
   put("d_two.plan", make_ring(2, false, POLYCCL_SIMPLE));
   polyccl_comm *comm;
   int added = -1;
@@ -72,15 +74,18 @@ static void folder_is_chosen_from(void **state) {
   assert_true(out[15] == 15 && out[16] == 0);
   assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL), POLYCCL_SUCCESS);
   assert_true(out[16] == 16);
-  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm, NULL), POLYCCL_ERROR_UNSUPPORTED);
-  assert_int_equal(polyccl_allreduce(in, in, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm, NULL), POLYCCL_SUCCESS);
+  assert_int_equal(polyccl_allreduce(in, in, 17, POLYCCL_FLOAT32, POLYCCL_MAX, comm, NULL), POLYCCL_SUCCESS);
+  assert_true(in[16] == 16);
+  assert_int_equal(polyccl_allreduce(in, out, 17, POLYCCL_FLOAT32, POLYCCL_PROD, comm, NULL),
+                   POLYCCL_ERROR_UNSUPPORTED);
+  assert_int_equal(polyccl_allreduce(in + 1, out, 17, POLYCCL_FLOAT32, POLYCCL_MIN, comm, NULL), POLYCCL_SUCCESS);
+  assert_true(out[16] == 17 && in[17] == 17);
   const char *text = log_text(log);
   assert_non_null(strstr(text, "allreduce of 16 f32: plan 0 \"a_small.plan\", LL"));
   assert_non_null(strstr(text, "allreduce of 16 f32: not plan 1 \"b_large.plan\": not for this size"));
   assert_non_null(strstr(text, "allreduce of 17 f32: plan 1 \"b_large.plan\", Simple"));
   assert_non_null(strstr(text, "allreduce of 17 f32: not plan 1 \"b_large.plan\": not for this reduction"));
-  assert_non_null(
-      strstr(text, "allreduce of 17 f32: not plan 2 \"c_inplace.plan\": out of place wanted, it is in place"));
+  assert_non_null(strstr(text, "allreduce of 17 f32: plan 2 \"c_inplace.plan\", Simple"));
   assert_non_null(strstr(text, "d_two.plan: not loaded: for 2 ranks, not 1"));
   polyccl_comm_destroy(comm);
 }
