@@ -14,7 +14,7 @@ static inline bool lends(const pccl_execution *x, const pccl_end *end, uint8_t b
 /* Where `reference` of the peer is here. A peer in this process may name any memory. */
 static polyccl_result address_of(pccl_execution *x, const pccl_end *end, pccl_reference reference, char **address) {
   if (end->same_process) {
-    *address = reference.region == 0 ? (char *)(uintptr_t)reference.offset : pccl_region_local(reference);
+    *address = (char *)(uintptr_t)reference.address;
     return POLYCCL_SUCCESS;
   }
   *address = NULL;
@@ -66,7 +66,8 @@ static inline bool choose_way(pccl_execution *x, const pccl_prepared_step *step,
 static inline bool read_note(pccl_execution *x, pccl_end *end, const pccl_note *note, char **remote_base) {
   if (note->way == PCCL_BY_GET) {
     if (end->noted_at == NULL || end->noted_generation != x->member->regions.generation ||
-        end->noted.region != note->buffer.region || end->noted.offset != note->buffer.offset) {
+        end->noted.region != note->buffer.region || end->noted.offset != note->buffer.offset ||
+        end->noted.address != note->buffer.address) {
       polyccl_result result = address_of(x, end, note->buffer, &end->noted_at);
       if (result != POLYCCL_SUCCESS) {
         x->failed = result;
