@@ -1,6 +1,6 @@
 /* Memory that all processes of this machine can address. A call whose buffers lie in it copies data straight from one
  * rank's buffer to another's if the plan allows it (docs/executor.md, By reference). Data in other memory is copied
- * through the slots of connections.
+ * through the slots of connections, or by the kernel where that is quicker.
  *
  * Thread safety: any thread may call these functions at any time. */
 #ifndef POLYCCL_MEMORY_H

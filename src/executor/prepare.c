@@ -14,7 +14,7 @@
 #include "kernel/tiling.h"
 #include "plan/plan.h"
 
-enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096 };
+enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096, MAX_COPIED_BYTES = 4 << 20 };
 
 /* What the places of one prepared plan follow from. */
 typedef struct geometry {
@@ -80,6 +80,15 @@ static bool wants_to_lend(const pccl_loaded *plan, const geometry *g) {
   return plan->lends && plan->protocol == POLYCCL_SIMPLE && g->count * g->element >= MIN_LENT_BYTES;
 }
 
+/* When ranks share cores, a sender whose buffer is read has to wait for its reader's turn; and what does not lie in
+ * caches goes faster by slots. This rank decides for what it sends, and the notes tell the others. */
+static bool may_copy(const pccl_executor *executor, const pccl_prepared *p) {
+  const pccl_member *member = &executor->member;
+  bool gains =
+      !member->oversubscribed && p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT] <= MAX_COPIED_BYTES;
+  return p->lends && (member->kernel_copy == PCCL_COPY_ALWAYS || (member->kernel_copy == PCCL_COPY_AUTO && gains));
+}
+
 static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   const pccl_loaded *plan = g->plan;
   p->depth = plan->depth;
@@ -132,6 +141,9 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
                              .remote_dst_buf = (uint8_t)(from->remote_dst.buffer >= 0 ? from->remote_dst.buffer : 0),
                              .may_get = (from->flags & POLYCCL_FLAG_GET) != 0,
                              .may_put = from->remote_dst.buffer >= 0,
+                             .may_copy = p->copies && (from->flags & POLYCCL_FLAG_GET) != 0 && !from->remote_reduces &&
+                                         !pccl_ops[from->op].reduces,
+                             .may_fetch = from->remote_src.buffer >= 0 && !pccl_ops[from->op].reduces,
                              .put_first = pccl_ops[from->op].reduces,
                              .lent_buf = (uint8_t)(pccl_ops[from->op].writes_dst ? from->dst.buffer : from->src.buffer),
                              .waits = (uint32_t)from->waits,
@@ -247,6 +259,7 @@ static polyccl_result prepare(pccl_executor *executor, pccl_loaded *plan, size_t
   p->arithmetic = (pccl_arithmetic){.kernels = executor->kernels, .element = g.element};
   PCCL_TRY(size_buffers(&g, p));
   p->lends = wants_to_lend(plan, &g);
+  p->copies = may_copy(executor, p);
   PCCL_TRY(choose_tile(&g, p));
   p->signature = sign(p);
   p->arithmetic.reduce = executor->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];

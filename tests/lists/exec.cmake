@@ -13,6 +13,7 @@ polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
 polyccl_unit_test(memory)
 polyccl_unit_test(exec_memory LABELS tsan)
+polyccl_unit_test(exec_trial)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 #include <polyccl/polyccl.h>
 
+#include "memory/kernel_copy.h"
 #include "memory/region.h"
 
 static size_t page(void) { return pccl_page_bytes(); }
@@ -315,6 +318,73 @@ static void a_child_has_the_registrations(void **state) {
   munmap(memory, page());
 }
 
+/* ---- copies through the kernel ---- */
+
+/* A child with tagged memory that waits to be killed. */
+static pid_t start_victim(const char *memory, size_t bytes) {
+  int ready[2];
+  char byte = 0;
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    fill((void *)(uintptr_t)memory, bytes, 61); /* its own copy of the pages */
+    if (write(ready[1], &byte, 1) == 1) {
+      for (;;) {
+        pause();
+      }
+    }
+    _exit(1);
+  }
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return child;
+}
+
+static void the_kernel_copies_from_a_process(void **state) {
+  (void)state;
+  enum { PIECES = PCCL_COPY_PIECES };
+  size_t each = page() / 4, bytes = PIECES * each;
+  uint64_t cookie = 0x1234567890abcdef;
+  char *memory = mmap(NULL, bytes + page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  assert_int_equal(munmap(memory + bytes, page()), 0);
+  pid_t child = start_victim(memory, bytes);
+  pccl_process process = {child, (uintptr_t)&cookie, cookie};
+  if (pccl_kernel_copy(&process, NULL, 0) == EPERM) {
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    skip();
+  }
+  char *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(copy, MAP_FAILED);
+  pccl_piece piece[PIECES];
+  for (size_t i = 0; i < PIECES; i++) { /* in another order than they lie */
+    size_t at = (i * 7 % PIECES) * each;
+    piece[i] = (pccl_piece){copy + at, (uintptr_t)memory + at, each};
+  }
+  assert_int_equal(pccl_kernel_copy(&process, piece, PIECES), 0);
+  assert_int_equal(count_wrong(copy, bytes, 61), 0);
+  assert_int_not_equal(count_wrong(memory, bytes, 61), 0); /* the copy is not of ours */
+  /* Memory that ends, there and here. */
+  pccl_piece beyond = {copy, (uintptr_t)memory + bytes - 100, 200};
+  assert_int_equal(pccl_kernel_copy(&process, &beyond, 1), EFAULT);
+  assert_int_equal(mprotect(copy, page(), PROT_READ), 0);
+  assert_int_equal(pccl_kernel_copy(&process, piece, PIECES), EFAULT);
+  assert_int_equal(mprotect(copy, page(), PROT_READ | PROT_WRITE), 0);
+  /* Another process under its number, and none. */
+  pccl_process other = {child, (uintptr_t)&cookie, cookie + 1};
+  assert_int_equal(pccl_kernel_copy(&other, piece, PIECES), ESRCH);
+  other = (pccl_process){child, (uintptr_t)memory + bytes, cookie};
+  assert_int_equal(pccl_kernel_copy(&other, piece, PIECES), ESRCH);
+  kill(child, SIGKILL);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_int_equal(pccl_kernel_copy(&process, piece, PIECES), ESRCH);
+  munmap(memory, bytes);
+  munmap(copy, bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(others_reach_a_registered_file),
                                      cmocka_unit_test(pieces_of_one_file_are_one),
@@ -323,6 +393,7 @@ int main(void) {
                                      cmocka_unit_test(a_file_may_grow),
                                      cmocka_unit_test(bad_input_is_refused),
                                      cmocka_unit_test(registrations_overlap),
-                                     cmocka_unit_test(a_child_has_the_registrations)};
+                                     cmocka_unit_test(a_child_has_the_registrations),
+                                     cmocka_unit_test(the_kernel_copies_from_a_process)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
