@@ -263,9 +263,9 @@ static polyccl_result prepare(pccl_executor *executor, pccl_loaded *plan, size_t
   PCCL_TRY(choose_tile(&g, p));
   p->signature = sign(p);
   p->arithmetic.reduce = executor->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
-  /* Once the buffers of all ranks do not fit the last-level cache, results go past it. */
+  /* Once the buffers of all ranks take half of the last-level cache, results go past it (docs/executor.md, Cache). */
   size_t all = (p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT]) / 4 * (size_t)executor->member.ranks;
-  p->arithmetic.stream = all > executor->cache_bytes / 4;
+  p->arithmetic.stream = all > executor->cache_bytes / 8;
   return fill(executor, &g, p);
 }
 
