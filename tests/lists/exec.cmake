@@ -13,6 +13,7 @@ polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
 polyccl_unit_test(memory)
 polyccl_unit_test(exec_memory LABELS tsan)
+polyccl_unit_test(exec_copy)
 polyccl_unit_test(exec_trial)
 
 # polyccl run checks every element and exits 1 when one is wrong.
@@ -27,7 +28,7 @@ polyccl_unit_test(run_data TIMEOUT 300)
 target_sources(test_run_data PRIVATE ${PROJECT_SOURCE_DIR}/tools/run_data.c)
 
 # The same programs on pages of 64 KiB.
-foreach(name memory exec_memory exec_builtin)
+foreach(name memory exec_memory exec_copy exec_builtin)
   add_executable(test_${name}_64k unit/${name}.c unit/pages_64k.c)
   target_link_libraries(test_${name}_64k PRIVATE polyccl_static PkgConfig::CMOCKA)
   target_link_options(test_${name}_64k PRIVATE -Wl,--wrap=sysconf,--wrap=mmap,--wrap=munmap)
