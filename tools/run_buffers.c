@@ -1,6 +1,7 @@
 /* The buffers of polyccl run, with guards around them. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "plan/plan.h"
@@ -47,7 +48,7 @@ static polyccl_result make_buffer(const pccl_run_args *args, size_t bytes, char 
   void *made = NULL;
   if (args->shared) {
     PCCL_TRY(polyccl_mem_alloc(&made, all));
-  } else if (posix_memalign(&made, 4096, all) != 0) {
+  } else if (posix_memalign(&made, (size_t)sysconf(_SC_PAGESIZE), all) != 0) {
     return pccl_fail(POLYCCL_ERROR_MEMORY, "no memory for a buffer of %zu bytes", all);
   }
   *memory = made;

@@ -15,6 +15,8 @@ const pccl_option_entry pccl_options[] = {
     {"POLYCCL_LUA_INSTRUCTIONS", "1000000000", "the maximum of Lua instructions that a program may run"},
     {"POLYCCL_BIND", "core", "core: bind each rank that polyccl starts to a core of its own if there are enough; none"},
     {"POLYCCL_BUFFER", "64m", "bytes for the receiving connections of a rank in one plan"},
+    {"POLYCCL_KERNEL_COPY", "auto",
+     "messages of private memory go by one copy of the kernel's: auto (where that is quicker), 0 (never), 1"},
     {"POLYCCL_TIMEOUT", "30", "seconds that a rank waits for another before it gives up"},
     {"POLYCCL_CUDA_DRIVER", "libcuda.so.1", "the file of the CUDA driver's library"},
     {NULL, NULL, NULL},

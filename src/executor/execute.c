@@ -21,10 +21,6 @@ typedef struct mode {
 
 bool pccl_end_ready(const pccl_prepared *p, pccl_end *end) { return ready(p->protocol, p, end); }
 
-static inline size_t clip(size_t valid, size_t start, size_t n) {
-  return valid <= start ? 0 : pccl_min_size(valid - start, n);
-}
-
 static inline void move_runs(mode how, pccl_execution *x, const pccl_prepared_step *step, const route *way,
                              size_t start, size_t n) {
   const pccl_prepared *p = x->p;
@@ -159,11 +155,24 @@ static inline bool try_step(mode how, pccl_execution *x, const pccl_prepared_tb 
   }
   route way = {.in = step->recv != NULL ? slot_of(p, step->recv) : NULL,
                .out = step->send != NULL ? slot_of(p, step->send) : NULL};
-  if (how.lends && !find_ways(x, step, &way)) {
+  size_t bytes = n * p->arithmetic.element * step->runs;
+  if (how.lends && !find_ways(x, step, bytes, &way)) {
     return blocked(how, x, block, tb, POLYCCL_TRACE_WAIT_CREDIT); /* the receiver has not entered the call */
   }
   uint64_t begin = how.traced ? unblocked(x, block, tb) : 0;
+  pccl_trial *trial = how.lends ? find_trial(step, way.in_way, bytes) : NULL;
+  uint64_t tried = trial != NULL && is_timed(trial) ? pccl_now() : 0;
+  bool by_copy = how.lends && way.in_way == PCCL_BY_COPY;
+  if (by_copy) {
+    if (!pccl_fetch(x, step, start, n, way.in_address)) {
+      return false;
+    }
+    way.in_way = PCCL_BY_PUT; /* the message is in its destination */
+  }
   move_runs(how, x, step, &way, start, n);
+  if (trial != NULL) {
+    pccl_trial_note(step->recv, trial, p, by_copy, bytes, tried != 0 ? pccl_now() - tried : 0);
+  }
   publish(how, x, step);
   if (how.traced) {
     record(x, block, tb, begin, pccl_now(), POLYCCL_TRACE_BUSY);

@@ -168,6 +168,7 @@ static void load_step(const polyccl_step *step, const polyccl_step *sender, cons
   if (sender != NULL && (sender->flags & POLYCCL_FLAG_GET) != 0) {
     to->remote_src = lent_place(sender);
   }
+  to->remote_reduces = receiver != NULL && pccl_ops[receiver->op].reduces;
   if (receiver != NULL && (receiver->flags & POLYCCL_FLAG_PUT) != 0) {
     to->remote_dst = place_or_none(true, receiver->dst_buf, receiver->dst);
   }

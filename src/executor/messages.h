@@ -38,6 +38,11 @@ static inline size_t run_pitch(polyccl_protocol protocol, size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+/* Elements of [start, start + n) that are among the first `valid`. */
+static inline size_t clip(size_t valid, size_t start, size_t n) {
+  return valid <= start ? 0 : pccl_min_size(valid - start, n);
+}
+
 static inline size_t tile_elements(const pccl_prepared *p, const pccl_prepared_step *step, uint64_t batch) {
   return p->batches == 1 ? step->len : pccl_min_size(p->tile, step->len - batch * p->tile);
 }

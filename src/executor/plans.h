@@ -23,8 +23,9 @@ typedef struct pccl_loaded_step {
   int32_t count;
   pccl_chunk_place src, dst;
   pccl_chunk_place remote_src,
-      remote_dst;     /* of the step that sends our message, that receives it; -1: none by reference */
-  int32_t recv, send; /* in links, or -1 */
+      remote_dst;      /* of the step that sends our message, that receives it; -1: none by reference */
+  bool remote_reduces; /* what it sends is reduced where it arrives */
+  int32_t recv, send;  /* in links, or -1 */
   int32_t wait, waits;
   size_t addends; /* in the plan's addends, of its first chunk; where it reduces */
   int32_t location_line;
@@ -77,8 +78,9 @@ typedef struct pccl_run {
 typedef struct pccl_prepared_step {
   uint8_t op;
   uint8_t src_buf, dst_buf, remote_src_buf, remote_dst_buf;
-  uint8_t lent_buf;                                   /* where what it sends stands afterwards */
-  bool may_get, may_get_in_place, may_put, put_first; /* of what it sends; may_get: out of place */
+  uint8_t lent_buf;                                             /* where what it sends stands afterwards */
+  bool may_get, may_get_in_place, may_put, may_copy, put_first; /* of what it sends; may_get: out of place */
+  bool may_fetch;                                               /* what it receives may come by copy */
   uint32_t waits, runs;
   const polyccl_wait *wait;
   const pccl_run *run;
@@ -108,6 +110,7 @@ typedef struct pccl_prepared {
   size_t slot_bytes;
   uint32_t signature; /* of what all ranks must have alike */
   bool lends;         /* buffers are announced, slots begin with a note */
+  bool copies;        /* what this rank sends of private memory may be read through the kernel */
   size_t bytes[PCCL_BUFFERS];
   pccl_prepared_tb *tb;
   pccl_prepared_step *step;

@@ -15,7 +15,7 @@
 #include "plan/alias.h"
 #include "plan/plan.h"
 
-enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096 };
+enum { MAX_PREPARED = 256, MIN_LENT_BYTES = 4096, MAX_COPIED_BYTES = 4 << 20 };
 
 /* What the places of one prepared plan follow from. */
 typedef struct geometry {
@@ -76,6 +76,15 @@ static bool wants_to_lend(const pccl_loaded *plan, const geometry *g) {
   return plan->lends && plan->protocol == POLYCCL_SIMPLE && g->count * g->element >= MIN_LENT_BYTES;
 }
 
+/* When ranks share cores, a sender whose buffer is read has to wait for its reader's turn; and what does not lie in
+ * caches goes faster by slots. This rank decides for what it sends, and the notes tell the others. */
+static bool may_copy(const pccl_executor *executor, const pccl_prepared *p) {
+  const pccl_member *member = &executor->member;
+  bool gains =
+      !member->oversubscribed && p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT] <= MAX_COPIED_BYTES;
+  return p->lends && (member->kernel_copy == PCCL_COPY_ALWAYS || (member->kernel_copy == PCCL_COPY_AUTO && gains));
+}
+
 static polyccl_result choose_tile(const geometry *g, pccl_prepared *p) {
   const pccl_loaded *plan = g->plan;
   p->depth = plan->depth;
@@ -129,6 +138,9 @@ static void fill_step(const geometry *g, const pccl_prepared *p, const pccl_load
                              .may_get = (from->flags & POLYCCL_FLAG_GET) != 0,
                              .may_get_in_place = (from->flags & PCCL_FLAG_GET_IN_PLACE) != 0,
                              .may_put = from->remote_dst.buffer >= 0,
+                             .may_copy = p->copies && (from->flags & POLYCCL_FLAG_GET) != 0 && !from->remote_reduces &&
+                                         !pccl_ops[from->op].reduces,
+                             .may_fetch = from->remote_src.buffer >= 0 && !pccl_ops[from->op].reduces,
                              .put_first = pccl_ops[from->op].reduces,
                              .lent_buf = (uint8_t)(pccl_ops[from->op].writes_dst ? from->dst.buffer : from->src.buffer),
                              .waits = (uint32_t)from->waits,
@@ -244,12 +256,13 @@ static polyccl_result prepare(pccl_executor *executor, pccl_loaded *plan, size_t
   p->arithmetic = (pccl_arithmetic){.kernels = executor->kernels, .element = g.element};
   PCCL_TRY(size_buffers(&g, p));
   p->lends = wants_to_lend(plan, &g);
+  p->copies = may_copy(executor, p);
   PCCL_TRY(choose_tile(&g, p));
   p->signature = sign(p);
   p->arithmetic.reduce = executor->kernels->reduce[dtype][plan->reduces ? op : POLYCCL_SUM];
-  /* Once the buffers of all ranks do not fit the last-level cache, results go past it. */
+  /* Once the buffers of all ranks take half of the last-level cache, results go past it (docs/executor.md, Cache). */
   size_t all = (p->bytes[POLYCCL_BUF_INPUT] + p->bytes[POLYCCL_BUF_OUTPUT]) / 4 * (size_t)executor->member.ranks;
-  p->arithmetic.stream = all > executor->cache_bytes / 4;
+  p->arithmetic.stream = all > executor->cache_bytes / 8;
   return fill(executor, &g, p);
 }
 

@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-/* `region` 0: the memory has no name outside its process, and `offset` is its address there. */
+/* `region` 0: no file holds the memory, so other processes can only copy it through the kernel. */
 typedef struct pccl_reference {
-  uint64_t region, offset;
+  uint64_t region, offset; /* the file, and the place in it */
+  uint64_t address;        /* in the process that the memory belongs to */
 } pccl_reference;
 
 #endif

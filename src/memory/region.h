@@ -1,5 +1,6 @@
-/* Memory from polyccl_mem_alloc(): anonymous files that other processes map when they are told of them.
- * A region's number is never used again, so a mapping that was kept cannot be mistaken for another's. */
+/* Memory that other processes may address: files that they map when they are told of them. Such memory comes from
+ * polyccl_mem_alloc(), or is a shared mapping of the user's that polyccl_register() has found the file of.
+ * A file's number is never used again, so a mapping that was kept cannot be mistaken for another's. */
 #ifndef PCCL_MEMORY_REGION_H
 #define PCCL_MEMORY_REGION_H
 
@@ -12,13 +13,10 @@
 
 size_t pccl_page_bytes(void);
 
-/* Names the memory [pointer, pointer + bytes) of this process; region 0 when it is not wholly in one region. */
+/* Names the memory [pointer, pointer + bytes) of this process; region 0 when no registered file holds all of it. */
 pccl_reference pccl_region_reference(const void *pointer, size_t bytes);
 
-/* The address of a region of this process. */
-char *pccl_region_local(pccl_reference reference);
-
-/* Mappings of other processes' regions, one cache per communicator. */
+/* Mappings of other processes' files, one cache per communicator. */
 typedef struct pccl_region_cache {
   struct pccl_region_mapping *mapping;
   size_t mappings, capacity;

@@ -118,12 +118,19 @@ static polyccl_result check_ranks(int ranks, int rank) {
   return POLYCCL_SUCCESS;
 }
 
-static polyccl_result read_options(polyccl_comm *comm, uint64_t *timeout_ns) {
+static polyccl_result read_options(polyccl_comm *comm, uint64_t *timeout_ns, pccl_copy_mode *kernel_copy) {
   size_t seconds, checks;
   PCCL_TRY(pccl_option_number("POLYCCL_TIMEOUT", 1, 1000000, &seconds));
   *timeout_ns = (uint64_t)seconds * 1000000000u;
   PCCL_TRY(pccl_option_number("POLYCCL_CHECK", 0, 1, &checks));
   comm->checks = checks != 0;
+  const char *copy = pccl_option("POLYCCL_KERNEL_COPY");
+  *kernel_copy = strcmp(copy, "auto") == 0 ? PCCL_COPY_AUTO
+                 : strcmp(copy, "1") == 0  ? PCCL_COPY_ALWAYS
+                                           : PCCL_COPY_NEVER;
+  if (*kernel_copy == PCCL_COPY_NEVER && strcmp(copy, "0") != 0) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "POLYCCL_KERNEL_COPY=%.200s is none of auto, 0 and 1", copy);
+  }
   return pccl_option_number("POLYCCL_BUFFER", 1 << 16, (uint64_t)1 << 36, &comm->builtin.buffer_bytes);
 }
 
@@ -132,7 +139,9 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
   pthread_once(&watch_once, watch_forks);
   polyccl_comm *made = pccl_zeroed(1, sizeof *made);
   uint64_t timeout_ns = 0;
-  polyccl_result result = made != NULL ? read_options(made, &timeout_ns) : pccl_no_memory("a communicator");
+  pccl_copy_mode kernel_copy = PCCL_COPY_NEVER;
+  polyccl_result result =
+      made != NULL ? read_options(made, &timeout_ns, &kernel_copy) : pccl_no_memory("a communicator");
   if (result != POLYCCL_SUCCESS) {
     pccl_segment_release(segment);
   } else {
@@ -142,6 +151,7 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
     free(made);
     return result;
   }
+  made->executor.member.kernel_copy = kernel_copy;
   pccl_executor_init(&made->executor);
   made->builtin.rank = rank;
   made->builtin.ranks = ranks;

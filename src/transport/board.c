@@ -30,7 +30,7 @@ static void add_cpus(pccl_board *board) {
   }
 }
 
-polyccl_result pccl_board_join(pccl_board *board, int ranks, int rank, int32_t pid) {
+polyccl_result pccl_board_join(pccl_board *board, int ranks, int rank, int32_t pid, const uint64_t *cookie) {
   int32_t said = 0;
   if (!atomic_compare_exchange_strong(&board->ranks, &said, ranks) && said != ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d joins a communicator of %d ranks, others said %d", rank, ranks,
@@ -41,6 +41,8 @@ polyccl_result pccl_board_join(pccl_board *board, int ranks, int rank, int32_t p
     return pccl_fail(POLYCCL_ERROR_INVALID, "rank %d of this unique id is taken: an id makes one communicator", rank);
   }
   board->cell[rank].pid = pid;
+  board->cell[rank].cookie_at = (uintptr_t)cookie;
+  board->cell[rank].cookie = *cookie;
   add_cpus(board);
   atomic_store(&board->cell[rank].state, PCCL_RANK_JOINED);
   atomic_fetch_add(&board->joined, 1);

@@ -48,6 +48,7 @@ typedef struct pccl_posted_claim {
 typedef struct pccl_rank_cell {
   alignas(PCCL_LINE) _Atomic uint32_t state; /* pccl_rank_state */
   int32_t pid;
+  uint64_t cookie_at, cookie; /* a word of the rank's memory, by which others know its process again */
   /* The doorbell: others ring when they have written something for this rank and it sleeps. */
   alignas(PCCL_LINE) _Atomic uint32_t sleeping;
   _Atomic uint32_t bell;
@@ -74,8 +75,9 @@ typedef struct pccl_board {
 
 /* ---- joining ---- */
 
-/* Takes the place of `rank`. INVALID: it is taken, or others said another number of ranks. */
-polyccl_result pccl_board_join(pccl_board *board, int ranks, int rank, int32_t pid);
+/* Takes the place of `rank`. `cookie` stays where it is until the rank leaves. INVALID: the place is taken, or others
+ * said another number of ranks. */
+polyccl_result pccl_board_join(pccl_board *board, int ranks, int rank, int32_t pid, const uint64_t *cookie);
 /* The rank sends and takes nothing more. Wakes all. */
 void pccl_board_leave(pccl_board *board, int rank);
 static inline pccl_rank_state pccl_board_state(pccl_board *board, int rank) {

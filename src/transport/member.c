@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,12 @@ uint64_t pccl_connection_number(const pccl_connection_key *key) {
   number = number << PROTOCOL_BITS | ((uint64_t)key->protocol + 1);
   number = number << SIZE_BITS | (uint64_t)key->log2_bytes;
   return number << DEPTH_BITS | (uint64_t)key->log2_depth;
+}
+
+static uint64_t make_cookie(const pccl_segment *segment, int rank) {
+  uint64_t word;
+  memcpy(&word, segment->header->cookie, sizeof word);
+  return pccl_mix64(word ^ (uint64_t)rank);
 }
 
 polyccl_result pccl_member_create(pccl_segment *segment, int ranks, int rank, uint64_t timeout_ns,
@@ -35,9 +42,10 @@ polyccl_result pccl_member_create(pccl_segment *segment, int ranks, int rank, ui
                           .ranks = ranks,
                           .lines = true,
                           .pid = getpid(),
+                          .cookie = make_cookie(segment, rank),
                           .timeout_ns = timeout_ns,
                           .peer = peers};
-  polyccl_result result = pccl_board_join(member->board, ranks, rank, member->pid);
+  polyccl_result result = pccl_board_join(member->board, ranks, rank, member->pid, &member->cookie);
   if (result != POLYCCL_SUCCESS) {
     pccl_member_destroy(member, false);
   }

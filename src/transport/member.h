@@ -13,11 +13,18 @@
 
 typedef struct pccl_segment pccl_segment;
 
+/* POLYCCL_KERNEL_COPY. */
+typedef enum pccl_copy_mode { PCCL_COPY_NEVER = 0, PCCL_COPY_ALWAYS, PCCL_COPY_AUTO } pccl_copy_mode;
+
+/* Whether a peer's memory can be read through the kernel (copy.h). */
+typedef enum pccl_copy_state { PCCL_COPY_UNKNOWN = 0, PCCL_COPY_ALLOWED, PCCL_COPY_REFUSED } pccl_copy_state;
+
 /* Another rank's process as this rank reaches it. */
 typedef struct pccl_peer {
   const pccl_transport *transport;
   int32_t pid;
   bool same_process;
+  pccl_copy_state copy;
   int process_fd; /* a pidfd, opened when first needed; -1 */
   /* The peer's buffers in call number `call`, where this rank can address them. */
   uint64_t call;
@@ -30,7 +37,10 @@ typedef struct pccl_member {
   int rank, ranks, cores;
   bool oversubscribed; /* more ranks than cores */
   bool lines;          /* all peers can be reached by LL and LL128 */
+  pccl_copy_mode kernel_copy;
+  bool copy_refused; /* it was said that some peer's memory cannot be read */
   int32_t pid;
+  uint64_t cookie; /* others read it to know this process again */
   uint64_t timeout_ns;
   pccl_peer *peer; /* [ranks] */
   PCCL_VEC(pccl_end *) ends;

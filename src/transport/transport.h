@@ -30,13 +30,31 @@ struct pccl_member;
 struct pccl_transport;
 
 /* How a message goes, and where it stands when it is to be read in the sender's memory. At the start of a slot, in
- * calls with messages by reference. */
+ * calls with messages by reference. By copy, the receiver reads it through the kernel (copy.h). */
 typedef enum pccl_way { PCCL_BY_SLOT = 0, PCCL_BY_GET, PCCL_BY_PUT, PCCL_BY_COPY } pccl_way;
 
 typedef struct pccl_note {
   _Alignas(64) uint64_t way;
-  pccl_reference buffer; /* by get: the sender's buffer that the message lies in */
+  pccl_reference buffer; /* by get or copy: the sender's buffer that the message lies in */
 } pccl_note;
+
+/* A receiver times some messages by slot and some by copy, and then asks for the quicker way for a while
+ * (executor/trial.h). */
+typedef enum pccl_trial_phase {
+  PCCL_TRIAL_WARM = 0,
+  PCCL_TRIAL_FIRST,
+  PCCL_TRIAL_SECOND,
+  PCCL_TRIAL_DONE
+} pccl_trial_phase;
+
+typedef struct pccl_trial {
+  uint8_t phase, by_copy; /* what it asks for */
+  uint16_t messages;      /* in this phase */
+  uint32_t cost[2];       /* by slot, by copy: the least, in ns per MiB */
+  const void *of;         /* the prepared plan whose messages it times */
+} pccl_trial;
+
+enum { PCCL_SIZE_CLASSES = 4 };
 
 /* One end of a connection. */
 typedef struct pccl_end {
@@ -47,7 +65,12 @@ typedef struct pccl_end {
   uint64_t count;  /* messages that this end has sent or received */
   uint64_t cached; /* the other side's counter when it was last looked at */
   uint64_t wiped;  /* LL sender: the count up to which old flags cannot be mistaken */
-  uint64_t lent;   /* sender: the count up to which messages may still be read in our buffers */
+  /* By copy: bit k is set while the receiver wants messages of size class k so. Receiver: whether it finds out what it
+   * wants, and how far it is. */
+  _Atomic uint32_t *copies;
+  bool tries_copies;
+  pccl_trial trial[PCCL_SIZE_CLASSES];
+  uint64_t lent; /* sender: the count up to which messages may still be read in our buffers */
   /* While it is not 0, what was done on the connection needs a flush. */
   const _Atomic uint32_t *attention;
   /* Receiver: the last buffer that a note named, and where it is here. */

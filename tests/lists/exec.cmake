@@ -14,6 +14,10 @@ polyccl_unit_test(exec_mixed TIMEOUT 600 LABELS tsan)
 polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_abort TIMEOUT 300)
 polyccl_unit_test(exec_choice)
+polyccl_unit_test(memory)
+polyccl_unit_test(exec_memory LABELS tsan)
+polyccl_unit_test(exec_copy)
+polyccl_unit_test(exec_trial)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)
@@ -25,3 +29,13 @@ polyccl_run_test(hierarchical algorithms/allreduce_hierarchical.lua -p nodes=2 -
 polyccl_run_test(uneven algorithms/allreduce_ring.lua -p ranks=3 --count 1031 --dtype bf16 --offset 1 --threads --iters 20)
 polyccl_unit_test(run_data TIMEOUT 300)
 target_sources(test_run_data PRIVATE ${PROJECT_SOURCE_DIR}/tools/run_data.c)
+
+# The same programs on pages of 64 KiB.
+foreach(name memory exec_memory exec_copy exec_builtin)
+  add_executable(test_${name}_64k unit/${name}.c unit/pages_64k.c)
+  target_link_libraries(test_${name}_64k PRIVATE polyccl_static PkgConfig::CMOCKA)
+  target_link_options(test_${name}_64k PRIVATE -Wl,--wrap=sysconf,--wrap=mmap,--wrap=munmap)
+  target_compile_definitions(test_${name}_64k PRIVATE POLYCCL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name}_64k COMMAND test_${name}_64k)
+  set_tests_properties(${name}_64k PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
+endforeach()

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "transport/copy.h"
 #include "transport/member.h"
 #include "transport/shm/segment.h"
 
@@ -12,6 +13,7 @@ typedef struct ring {
   alignas(PCCL_LINE) _Atomic uint64_t tail;
   _Atomic uint32_t signature[SIGNATURES_BESIDE_TAIL];
   alignas(PCCL_LINE) _Atomic uint64_t head;
+  _Atomic uint32_t copies; /* the receiver asks for messages by copy */
   alignas(PCCL_LINE) char slots[];
 } ring;
 
@@ -34,6 +36,7 @@ static polyccl_result connect_end(pccl_member *member, const pccl_connection_key
   *made = (pccl_end){.tail = &shared->tail,
                      .head = &shared->head,
                      .slots = shared->slots,
+                     .copies = &shared->copies,
                      .signature = behind > 0 ? (_Atomic uint32_t *)(void *)(shared->slots + bytes) : shared->signature,
                      .signature_mask = signatures - 1,
                      .attention = &member->board->cell[peer].sleeping,
@@ -43,6 +46,10 @@ static polyccl_result connect_end(pccl_member *member, const pccl_connection_key
                      .same_process = member->peer[peer].same_process,
                      .protocol = key->protocol,
                      .bytes = bytes};
+  if (!sender && pccl_member_can_copy(member, peer)) {
+    made->tries_copies = member->kernel_copy == PCCL_COPY_AUTO;
+    atomic_store_explicit(made->copies, made->tries_copies ? 0 : UINT32_MAX, memory_order_relaxed);
+  }
   *end = made;
   return POLYCCL_SUCCESS;
 }
