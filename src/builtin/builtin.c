@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/options.h"
 #include "base/size.h"
 #include "builtin_programs.h"
+#include "executor/image_find.h"
 #include "language/text.h"
 
 /* What a row's limit is compared with, for a call whose larger buffer has B bytes on n ranks. */
@@ -76,33 +78,43 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a placement and root */
 
-static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *row, int root, bool inplace,
-                              polyccl_plan **plan) {
-  const pccl_builtin_program *text = NULL;
+/* What one image is made of. */
+typedef struct making {
+  const pccl_builtin *builtin;
+  const builtin_row *row;
+  const pccl_builtin_program *text;
+  int root;
+  bool inplace;
+} making;
+
+static const pccl_builtin_program *find_text(const char *name) {
   for (size_t i = 0; i < sizeof pccl_builtin_programs / sizeof pccl_builtin_programs[0]; i++) {
-    if (strcmp(pccl_builtin_programs[i].name, row->program) == 0) {
-      text = &pccl_builtin_programs[i];
+    if (strcmp(pccl_builtin_programs[i].name, name) == 0) {
+      return &pccl_builtin_programs[i];
     }
   }
-  if (text == NULL) {
-    return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", row->program);
-  }
+  return NULL;
+}
+
+static polyccl_result compile(const making *m, polyccl_plan **plan) {
+  const builtin_row *row = m->row;
   char ranks[12], root_text[12], file[64];
-  snprintf(ranks, sizeof ranks, "%d", builtin->ranks);
-  snprintf(root_text, sizeof root_text, "%d", root);
+  snprintf(ranks, sizeof ranks, "%d", m->builtin->member->ranks);
+  snprintf(root_text, sizeof root_text, "%d", m->root);
   snprintf(file, sizeof file, "%s.lua", row->program);
   polyccl_param params[3] = {{"ranks", ranks}};
   size_t count = 1;
-  if (root >= 0) {
+  if (m->root >= 0) {
     params[count++] = (polyccl_param){"root", root_text};
   }
-  if (row->collective == POLYCCL_ALLTOALL && inplace) {
+  if (row->collective == POLYCCL_ALLTOALL && m->inplace) {
     params[count++] = (polyccl_param){"inplace", "true"};
   }
   polyccl_program *program;
-  PCCL_TRY(pccl_program_load_text(file, (const char *)text->text, text->bytes - 1, NULL, params, count, &program));
+  PCCL_TRY(
+      pccl_program_load_text(file, (const char *)m->text->text, m->text->bytes - 1, NULL, params, count, &program));
   polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
-                                     .placement = inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
+                                     .placement = m->inplace ? POLYCCL_IN_PLACE : POLYCCL_OUT_OF_PLACE};
   polyccl_result result = polyccl_compile(program, &options, plan);
   polyccl_program_destroy(program);
   if (result == POLYCCL_SUCCESS) {
@@ -111,22 +123,54 @@ static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *ro
   return result;
 }
 
-static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
-  builtin_entry made = {.row = row, .root = root, .inplace = inplace};
+static polyccl_result make_image(void *context, const char *key, pccl_image **image) {
+  const making *m = context;
   polyccl_plan *plan = NULL;
-  polyccl_result result = compile(builtin, &rows[row], root, inplace, &plan);
+  polyccl_result result = compile(m, &plan);
   if (result == POLYCCL_SUCCESS) {
-    result = pccl_load(plan, builtin->ranks, builtin->rank, builtin->buffer_bytes, &made.plan);
+    result = pccl_image_make(key, plan, m->builtin->buffer_bytes, image);
     polyccl_plan_destroy(plan);
   }
-  if (result != POLYCCL_SUCCESS && result != POLYCCL_ERROR_UNSUPPORTED && result != POLYCCL_ERROR_INVALID &&
-      result != POLYCCL_ERROR_LIMIT) {
-    return result;
+  bool alike = result == POLYCCL_ERROR_UNSUPPORTED || result == POLYCCL_ERROR_INVALID || result == POLYCCL_ERROR_LIMIT;
+  return alike ? pccl_image_refuse(key, result, polyccl_last_error(), image) : result;
+}
+
+static uint64_t digest_text(const pccl_builtin_program *program) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < program->bytes; i++) {
+    digest = pccl_mix64(digest ^ program->text[i]);
   }
-  if (result != POLYCCL_SUCCESS) {
+  return digest;
+}
+
+static polyccl_result find_image(const making *m, pccl_image **image) {
+  if (m->text == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", m->row->program);
+  }
+  char key[PCCL_IMAGE_KEY_BYTES], root[16] = "";
+  if (m->root >= 0) {
+    snprintf(root, sizeof root, "-root%d", m->root);
+  }
+  snprintf(key, sizeof key, "%s-%016llx-%s-%dranks%s-%s-buffer%zu", m->row->program,
+           (unsigned long long)digest_text(m->text), polyccl_protocol_name(m->row->protocol), m->builtin->member->ranks,
+           root, m->inplace ? "inplace" : "outofplace", m->builtin->buffer_bytes);
+  return pccl_image_find(m->builtin->member, key, make_image, (void *)(uintptr_t)m, image);
+}
+
+static polyccl_result load(pccl_builtin *builtin, int row, int root, bool inplace, builtin_entry **entry) {
+  builtin_entry made = {.row = row, .root = root, .inplace = inplace};
+  making m = {builtin, &rows[row], find_text(rows[row].program), root, inplace};
+  pccl_image *image;
+  PCCL_TRY(find_image(&m, &image));
+  polyccl_result result = POLYCCL_SUCCESS;
+  if (image->head->result == POLYCCL_SUCCESS) {
+    result = pccl_image_part(image, builtin->member->rank, &made.plan);
+  } else {
     PCCL_INFO("the built-in %s has no form %s on %d ranks: %s", rows[row].program,
-              inplace ? "in place" : "out of place", builtin->ranks, polyccl_last_error());
+              inplace ? "in place" : "out of place", builtin->member->ranks, image->head->text);
   }
+  pccl_image_release(image);
+  PCCL_TRY(result);
   if (!pccl_vec_push(&builtin->entries, made)) {
     pccl_loaded_release(made.plan);
     return pccl_no_memory("a communicator's plans");
@@ -164,7 +208,7 @@ polyccl_result pccl_builtin_plan(pccl_builtin *builtin, const pccl_builtin_call 
     return POLYCCL_SUCCESS;
   }
   for (int row = 0; row < ROWS && *loaded == NULL; row++) {
-    if (row_fits(&rows[row], call, builtin->ranks)) {
+    if (row_fits(&rows[row], call, builtin->member->ranks)) {
       builtin_entry *entry = NULL;
       PCCL_TRY(find(builtin, row, call->root, call->inplace, &entry));
       *loaded = entry->plan;

@@ -35,7 +35,8 @@ polyccl_result pccl_exchange_begin(pccl_executor *executor, const pccl_transfer 
 bool pccl_exchange_round(pccl_exchange *exchange);
 /* The buffers are the caller's again. */
 bool pccl_exchange_ended(const pccl_exchange *exchange);
-/* After a fruitless round: the error that ends the call, if there is one. `timed_out`: nothing has moved for too long. */
+/* After a fruitless round: the error that ends the call, if there is one. `timed_out`: nothing has moved for too long.
+ */
 polyccl_result pccl_exchange_check(pccl_exchange *exchange, bool timed_out);
 void pccl_exchange_free(pccl_exchange *exchange);
 

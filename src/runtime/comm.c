@@ -143,8 +143,7 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
     return result;
   }
   pccl_executor_init(&made->executor);
-  made->builtin.rank = rank;
-  made->builtin.ranks = ranks;
+  made->builtin.member = &made->executor.member;
   made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
   *comm = made;
   return POLYCCL_SUCCESS;
