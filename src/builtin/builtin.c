@@ -45,6 +45,13 @@ enum {
   /* All-pairs programs were quicker than rings with as many ranks as were tried. With more, their connections of 1 MiB
    * each exceed a rank's POLYCCL_BUFFER of 64 MiB and become smaller. */
   PAIRS = 64,
+  /* Above PAIRS ranks, trees have few messages. 128 and 256 ranks as threads on 2 cores: AllReduce in a tree took 1/8
+   * of the ring's time at 40 kB, as long at 4 MB. AllGather and ReduceScatter send whole buffers down or up the tree,
+   * and took as long as rings at 512 kB. */
+  TREE = 4 << 20,
+  WHOLE_TREE = 512 << 10,
+  /* The steps of a ring grow with the square of its ranks: 4 s and 0.8 GiB to compile it for 1,024. */
+  RING = 256,
   ANY = POLYCCL_MAX_LOCAL_RANKS
 };
 
@@ -54,13 +61,20 @@ static const builtin_row rows[] = {
     {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, RECEIVED, ONE_STEP, PAIRS},
     {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
     {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_SIMPLE, WHOLE, TREE, ANY},
+    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
     {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
     {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_ALLGATHER, "allgather_tree", POLYCCL_SIMPLE, WHOLE, WHOLE_TREE, ANY},
+    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING},
+    {POLYCCL_ALLGATHER, "allgather_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
     {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, PART, LINE, PAIRS},
     {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_tree", POLYCCL_SIMPLE, WHOLE, WHOLE_TREE, ANY},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
     {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, PART, LINE, PAIRS},
     {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY},
     {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, WHOLE, LINE, ANY},
@@ -130,6 +144,7 @@ static polyccl_result make_image(void *context, const char *key, pccl_image **im
   if (result == POLYCCL_SUCCESS) {
     result = pccl_image_make(key, plan, m->builtin->buffer_bytes, image);
     polyccl_plan_destroy(plan);
+    PCCL_INFO("rank %d compiled the built-in %s", m->builtin->member->rank, key);
   }
   bool alike = result == POLYCCL_ERROR_UNSUPPORTED || result == POLYCCL_ERROR_INVALID || result == POLYCCL_ERROR_LIMIT;
   return alike ? pccl_image_refuse(key, result, polyccl_last_error(), image) : result;
