@@ -45,6 +45,7 @@ typedef struct pccl_image_head {
 typedef struct pccl_image {
   atomic_int references;
   const pccl_image_head *head;
+  bool lent;   /* of a communicator's shared memory, which must not outlive the communicator */
   void *owner; /* what is given back with the last reference */
   void (*give_back)(void *owner);
 } pccl_image;

@@ -1,4 +1,4 @@
-#include "executor/image_find.h"
+#include "executor/image_share.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -56,20 +56,27 @@ static void remove_entry(table_entry *entry) {
   free(entry);
 }
 
-/* Drops the oldest of those that only the table still refers to. */
+/* Drops of those that only the table still refers to the oldest, and what is lent. */
 static void trim_table(void) {
   size_t unused = 0, bytes = 0;
   for (table_entry *entry = table.first, *next; entry != NULL; entry = next) {
     next = entry->next;
     if (entry->image != NULL && atomic_load_explicit(&entry->image->references, memory_order_acquire) == 1) {
       unused++;
-      bytes += entry->image->head->bytes;
-      if (unused > MAX_UNUSED || bytes > MAX_UNUSED_BYTES) {
-        bytes -= entry->image->head->bytes;
+      bytes += (size_t)entry->image->head->bytes;
+      if (entry->image->lent || unused > MAX_UNUSED || bytes > MAX_UNUSED_BYTES) {
+        unused--;
+        bytes -= (size_t)entry->image->head->bytes;
         remove_entry(entry);
       }
     }
   }
+}
+
+void pccl_images_trim(void) {
+  pthread_mutex_lock(&table.lock);
+  trim_table();
+  pthread_mutex_unlock(&table.lock);
 }
 
 /* With the lock held: waits a little for the one who makes the entry, and looks whether to give up. */
@@ -136,7 +143,7 @@ polyccl_result pccl_image_find(pccl_member *member, const char *key, pccl_image_
     *image = result == POLYCCL_SUCCESS ? found : *image;
     return result;
   }
-  result = make(context, key, &found);
+  result = pccl_image_share(member, key, make, context, &found);
   pthread_mutex_lock(&table.lock);
   if (result == POLYCCL_SUCCESS) {
     mine->image = pccl_image_keep(found);

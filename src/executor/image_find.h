@@ -15,4 +15,7 @@ typedef polyccl_result (*pccl_image_maker)(void *context, const char *key, pccl_
 polyccl_result pccl_image_find(pccl_member *member, const char *key, pccl_image_maker make, void *context,
                                pccl_image **image);
 
+/* Drops images that no rank uses: all that lie in a communicator's shared memory, and of others all but a few. */
+void pccl_images_trim(void);
+
 #endif

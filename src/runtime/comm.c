@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "executor/image_find.h"
 #include "runtime/select.h"
 
 /* What an id's bytes hold. */
@@ -157,6 +158,7 @@ static void free_comm(polyccl_comm *comm, bool leaves) {
   }
   pccl_vec_free(&comm->plans);
   pccl_builtin_free(&comm->builtin);
+  pccl_images_trim();
   free(comm->stage[0]);
   free(comm->stage[1]);
   pccl_member_destroy(&comm->executor.member, leaves);
