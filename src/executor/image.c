@@ -67,13 +67,17 @@ uint64_t pccl_image_checksum(const pccl_image_head *head) {
   return sum;
 }
 
+bool pccl_image_head_is_right(const pccl_image_head *head, size_t bytes, const char *key) {
+  return memcmp(head->magic, magic, sizeof magic) == 0 && head->format == format_of() && head->bytes == bytes &&
+         bytes % 8 == 0 && memchr(head->key, '\0', sizeof head->key) != NULL && strcmp(head->key, key) == 0 &&
+         memchr(head->text, '\0', sizeof head->text) != NULL && pccl_image_bytes(head) == bytes;
+}
+
 polyccl_result pccl_image_open(const void *block, size_t bytes, const char *key, bool whole, void *owner,
                                void (*give_back)(void *), pccl_image **image) {
   const pccl_image_head *head = block;
-  bool right = bytes >= sizeof *head && memcmp(head->magic, magic, sizeof magic) == 0 && head->format == format_of() &&
-               head->bytes == bytes && bytes % 8 == 0 && memchr(head->key, '\0', sizeof head->key) != NULL &&
-               strcmp(head->key, key) == 0 && memchr(head->text, '\0', sizeof head->text) != NULL &&
-               pccl_image_bytes(head) == bytes && (!whole || pccl_image_checksum(head) == head->checksum);
+  bool right = bytes >= sizeof *head && pccl_image_head_is_right(head, bytes, key) &&
+               (!whole || pccl_image_checksum(head) == head->checksum);
   pccl_image *made = right ? pccl_zeroed(1, sizeof *made) : NULL;
   if (made == NULL) {
     give_back(owner);
@@ -189,6 +193,15 @@ static bool is_part_right(const pccl_image_head *head, int rank, const pccl_imag
   }
   return are_links_right(head, rank, all.link + part->link, part->links) &&
          are_waits_right(part, all.tb + part->tb, all.wait + part->wait);
+}
+
+bool pccl_image_is_right(const pccl_image *image) {
+  const pccl_image_head *head = image->head;
+  bool right = head->result == POLYCCL_SUCCESS;
+  for (int32_t rank = 0; right && rank < head->ranks; rank++) {
+    right = is_part_right(head, rank, &pccl_image_arrays_of(head).rank[rank]);
+  }
+  return right;
 }
 
 static void view_part(pccl_image *image, int rank, pccl_loaded *loaded) {

@@ -66,6 +66,12 @@ void pccl_image_release(pccl_image *image); /* NULL is allowed */
 /* The part of `rank`; the caller owns a reference. The error of an image that says that there is no plan. */
 polyccl_result pccl_image_part(pccl_image *image, int rank, pccl_loaded **loaded);
 
+/* Whether it is the head of an image of this key that has `bytes` bytes. */
+bool pccl_image_head_is_right(const pccl_image_head *head, size_t bytes, const char *key);
+
+/* Whether every index of every rank's part is in range. */
+bool pccl_image_is_right(const pccl_image *image);
+
 uint64_t pccl_image_checksum(const pccl_image_head *head);
 
 /* Fills in what identifies a block that is otherwise there; takes over the block, which free() gives back. */

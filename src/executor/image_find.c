@@ -1,3 +1,4 @@
+#include "executor/image_file.h"
 #include "executor/image_share.h"
 
 #include <pthread.h>
@@ -130,6 +131,21 @@ static polyccl_result claim_entry(pccl_member *member, const char *key, table_en
   }
 }
 
+typedef struct making {
+  pccl_image_maker make;
+  void *context;
+} making;
+
+static polyccl_result read_or_make(void *context, const char *key, pccl_image **image) {
+  const making *m = context;
+  PCCL_TRY(pccl_image_read(key, image));
+  if (*image == NULL) {
+    PCCL_TRY(m->make(m->context, key, image));
+    pccl_image_write(*image);
+  }
+  return POLYCCL_SUCCESS;
+}
+
 polyccl_result pccl_image_find(pccl_member *member, const char *key, pccl_image_maker make, void *context,
                                pccl_image **image) {
   pthread_once(&watch_once, watch_forks);
@@ -143,7 +159,7 @@ polyccl_result pccl_image_find(pccl_member *member, const char *key, pccl_image_
     *image = result == POLYCCL_SUCCESS ? found : *image;
     return result;
   }
-  result = pccl_image_share(member, key, make, context, &found);
+  result = pccl_image_share(member, key, read_or_make, &(making){make, context}, &found);
   pthread_mutex_lock(&table.lock);
   if (result == POLYCCL_SUCCESS) {
     mine->image = pccl_image_keep(found);

@@ -9,6 +9,7 @@ polyccl_unit_test(exec_average TIMEOUT 300)
 polyccl_unit_test(exec_identical TIMEOUT 300)
 polyccl_unit_test(exec_wrap LABELS tsan)
 polyccl_unit_test(exec_builtin LABELS tsan)
+polyccl_unit_test(exec_images LABELS tsan)
 polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
 
