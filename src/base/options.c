@@ -8,6 +8,7 @@
 
 const pccl_option_entry pccl_options[] = {
     {"POLYCCL_BUILTIN", "1", "0: collectives use only loaded plans, never those of the library"},
+    {"POLYCCL_CACHE", "", "the folder where compiled plans are kept for later processes; not kept if empty"},
     {"POLYCCL_CHECK", "0", "1: compare the calls of the ranks; different calls are an error instead of a hang"},
     {"POLYCCL_DEBUG", "none", "log level: none, version, warn, info, trace"},
     {"POLYCCL_DEBUG_FILE", "", "write the log to this file (%h: host, %p: process id) instead of stderr"},

@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/options.h"
 #include "base/size.h"
 #include "builtin_programs.h"
+#include "executor/image_find.h"
 #include "language/text.h"
 
 /* What a row's limit is compared with, for a call whose larger buffer has B bytes on n ranks. */
@@ -44,6 +46,13 @@ enum {
   /* All-pairs programs were quicker than rings with as many ranks as were tried. With more, their connections of 1 MiB
    * each exceed a rank's POLYCCL_BUFFER of 64 MiB and become smaller. */
   PAIRS = 64,
+  /* Above PAIRS ranks, trees have few messages. 128 and 256 ranks as threads on 2 cores: AllReduce in a tree took 1/8
+   * of the ring's time at 40 kB, as long at 4 MB. AllGather and ReduceScatter send whole buffers down or up the tree,
+   * and took as long as rings at 512 kB. */
+  TREE = 4 << 20,
+  WHOLE_TREE = 512 << 10,
+  /* The steps of a ring grow with the square of its ranks: 4 s and 0.8 GiB to compile it for 1,024. */
+  RING = 256,
   ANY = POLYCCL_MAX_LOCAL_RANKS
 };
 
@@ -58,13 +67,20 @@ static const builtin_row rows[] = {
     {POLYCCL_ALLREDUCE, "allreduce_oneshot", POLYCCL_SIMPLE, RECEIVED, ONE_STEP, PAIRS, EITHER},
     {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
     {POLYCCL_ALLREDUCE, "allreduce_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
-    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_LL128, WHOLE, LINE, ANY, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_SIMPLE, WHOLE, TREE, ANY, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING, OUT},
+    {POLYCCL_ALLREDUCE, "allreduce_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
     {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
     {POLYCCL_ALLGATHER, "allgather_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
-    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_ALLGATHER, "allgather_tree", POLYCCL_SIMPLE, WHOLE, WHOLE_TREE, ANY, OUT},
+    {POLYCCL_ALLGATHER, "allgather_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING, OUT},
+    {POLYCCL_ALLGATHER, "allgather_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
     {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
     {POLYCCL_REDUCE_SCATTER, "reduce_scatter_allpairs", POLYCCL_SIMPLE, NO_LIMIT, 0, PAIRS, OUT},
-    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_tree", POLYCCL_SIMPLE, WHOLE, WHOLE_TREE, ANY, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_ring", POLYCCL_SIMPLE, NO_LIMIT, 0, RING, OUT},
+    {POLYCCL_REDUCE_SCATTER, "reduce_scatter_tree", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
     {POLYCCL_ALLTOALL, "alltoall", POLYCCL_LL128, PART, LINE, PAIRS, OUT},
     {POLYCCL_ALLTOALL, "alltoall", POLYCCL_SIMPLE, NO_LIMIT, 0, ANY, OUT},
     {POLYCCL_BROADCAST, "broadcast_tree", POLYCCL_LL128, WHOLE, LINE, ANY, OUT},
@@ -82,28 +98,39 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 typedef pccl_builtin_entry builtin_entry; /* a row as compiled for a root */
 
-static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *row, int root, polyccl_plan **plan) {
-  const pccl_builtin_program *text = NULL;
+/* What one image is made of. */
+typedef struct making {
+  const pccl_builtin *builtin;
+  const builtin_row *row;
+  const pccl_builtin_program *text;
+  int root;
+} making;
+
+static const pccl_builtin_program *find_text(const char *name) {
   for (size_t i = 0; i < sizeof pccl_builtin_programs / sizeof pccl_builtin_programs[0]; i++) {
-    if (strcmp(pccl_builtin_programs[i].name, row->program) == 0) {
-      text = &pccl_builtin_programs[i];
+    if (strcmp(pccl_builtin_programs[i].name, name) == 0) {
+      return &pccl_builtin_programs[i];
     }
   }
-  if (text == NULL) {
-    return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", row->program);
-  }
+  return NULL;
+}
+
+static polyccl_result compile(const making *m, polyccl_plan **plan) {
+  const builtin_row *row = m->row;
   char ranks[12], root_text[12], file[64];
-  snprintf(ranks, sizeof ranks, "%d", builtin->ranks);
-  snprintf(root_text, sizeof root_text, "%d", root);
+  snprintf(ranks, sizeof ranks, "%d", m->builtin->member->ranks);
+  snprintf(root_text, sizeof root_text, "%d", m->root);
   snprintf(file, sizeof file, "%s.lua", row->program);
   polyccl_param params[3] = {{"ranks", ranks}};
   size_t count = 1;
-  if (root >= 0) {
+  if (m->root >= 0) {
     params[count++] = (polyccl_param){"root", root_text};
   }
   polyccl_program *program;
-  PCCL_TRY(pccl_program_load_text(file, (const char *)text->text, text->bytes - 1, NULL, params, count, &program));
-  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = row->placement};
+  PCCL_TRY(
+      pccl_program_load_text(file, (const char *)m->text->text, m->text->bytes - 1, NULL, params, count, &program));
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
+                                     .placement = row->placement};
   polyccl_result result = polyccl_compile(program, &options, plan);
   polyccl_program_destroy(program);
   if (result == POLYCCL_SUCCESS) {
@@ -112,21 +139,55 @@ static polyccl_result compile(const pccl_builtin *builtin, const builtin_row *ro
   return result;
 }
 
+static polyccl_result make_image(void *context, const char *key, pccl_image **image) {
+  const making *m = context;
+  polyccl_plan *plan = NULL;
+  polyccl_result result = compile(m, &plan);
+  if (result == POLYCCL_SUCCESS) {
+    result = pccl_image_make(key, plan, m->builtin->buffer_bytes, image);
+    polyccl_plan_destroy(plan);
+    PCCL_INFO("rank %d compiled the built-in %s", m->builtin->member->rank, key);
+  }
+  bool alike = result == POLYCCL_ERROR_UNSUPPORTED || result == POLYCCL_ERROR_INVALID || result == POLYCCL_ERROR_LIMIT;
+  return alike ? pccl_image_refuse(key, result, polyccl_last_error(), image) : result;
+}
+
+static uint64_t digest_text(const pccl_builtin_program *program) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < program->bytes; i++) {
+    digest = pccl_mix64(digest ^ program->text[i]);
+  }
+  return digest;
+}
+
+static polyccl_result find_image(const making *m, pccl_image **image) {
+  if (m->text == NULL) {
+    return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", m->row->program);
+  }
+  char key[PCCL_IMAGE_KEY_BYTES], root[16] = "";
+  if (m->root >= 0) {
+    snprintf(root, sizeof root, "-root%d", m->root);
+  }
+  snprintf(key, sizeof key, "%s-%016llx-%s-%dranks%s-%d-buffer%zu", m->row->program,
+           (unsigned long long)digest_text(m->text), polyccl_protocol_name(m->row->protocol), m->builtin->member->ranks,
+           root, (int)m->row->placement, m->builtin->buffer_bytes);
+  return pccl_image_find(m->builtin->member, key, make_image, (void *)(uintptr_t)m, image);
+}
+
 static polyccl_result load(pccl_builtin *builtin, int row, int root, builtin_entry **entry) {
   builtin_entry made = {.row = row, .root = root};
-  polyccl_plan *plan = NULL;
-  polyccl_result result = compile(builtin, &rows[row], root, &plan);
-  if (result == POLYCCL_SUCCESS) {
-    result = pccl_load(plan, builtin->ranks, builtin->rank, builtin->buffer_bytes, &made.plan);
-    polyccl_plan_destroy(plan);
+  making m = {builtin, &rows[row], find_text(rows[row].program), root};
+  pccl_image *image;
+  PCCL_TRY(find_image(&m, &image));
+  polyccl_result result = POLYCCL_SUCCESS;
+  if (image->head->result == POLYCCL_SUCCESS) {
+    result = pccl_image_part(image, builtin->member->rank, &made.plan);
+  } else {
+    PCCL_INFO("the built-in %s has no form on %d ranks: %s", rows[row].program, builtin->member->ranks,
+              image->head->text);
   }
-  if (result != POLYCCL_SUCCESS && result != POLYCCL_ERROR_UNSUPPORTED && result != POLYCCL_ERROR_INVALID &&
-      result != POLYCCL_ERROR_LIMIT) {
-    return result;
-  }
-  if (result != POLYCCL_SUCCESS) {
-    PCCL_INFO("the built-in %s has no form on %d ranks: %s", rows[row].program, builtin->ranks, polyccl_last_error());
-  }
+  pccl_image_release(image);
+  PCCL_TRY(result);
   if (!pccl_vec_push(&builtin->entries, made)) {
     pccl_loaded_release(made.plan);
     return pccl_no_memory("a communicator's plans");
@@ -164,7 +225,7 @@ polyccl_result pccl_builtin_plan(pccl_builtin *builtin, const pccl_builtin_call 
     return POLYCCL_SUCCESS;
   }
   for (int row = 0; row < ROWS && *loaded == NULL; row++) {
-    if (row_fits(&rows[row], call, builtin->ranks)) {
+    if (row_fits(&rows[row], call, builtin->member->ranks)) {
       builtin_entry *entry = NULL;
       PCCL_TRY(find(builtin, row, call->root, &entry));
       *loaded = entry->plan;

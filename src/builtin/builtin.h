@@ -18,7 +18,7 @@ typedef struct pccl_builtin_entry {
 } pccl_builtin_entry;
 
 typedef struct pccl_builtin {
-  int rank, ranks;
+  pccl_member *member;
   size_t buffer_bytes; /* POLYCCL_BUFFER */
   PCCL_VEC(pccl_builtin_entry) entries;
 } pccl_builtin;

@@ -1,13 +1,15 @@
-/* Plan -> this rank's part of it. */
-#include <limits.h>
+/* Plan -> its image: the parts of all ranks, in one pass. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <polyccl/codegen.h>
 
 #include "base/error.h"
-#include "executor/generated.h"
-#include "executor/plans.h"
+#include "base/map.h"
+#include "base/size.h"
+#include "base/vec.h"
+#include "executor/image_find.h"
 #include "kernel/mean.h"
 #include "plan/alias.h"
 #include "plan/contributions.h"
@@ -85,36 +87,36 @@ static int log2_up(uint64_t value) {
 /* Rings and what slots hold must be alike on all ranks, so they follow from the whole plan: the largest step, the
  * busiest rank. */
 static polyccl_result size_rings(const polyccl_plan *plan, int32_t fifo_depth, size_t buffer_bytes,
-                                 pccl_loaded *loaded) {
+                                 pccl_image_head *head) {
   static const int defaults[POLYCCL_PROTOCOL_COUNT] = {
       [POLYCCL_SIMPLE] = SIMPLE_RING, [POLYCCL_LL] = LL_RING, [POLYCCL_LL128] = LL128_RING};
   size_t *incoming = pccl_zeroed((size_t)plan->ranks, sizeof *incoming);
   if (incoming == NULL) {
     return pccl_no_memory("a plan's connections");
   }
-  loaded->largest = 1;
+  head->largest = 1;
   size_t busiest = 1;
   for (size_t c = 0; c < plan->connections; c++) {
     size_t here = ++incoming[plan->connection[c].dst];
     if (plan->connection[c].channel > PCCL_MAX_PLAN_CHANNEL) {
       free(incoming);
-      return pccl_fail(POLYCCL_ERROR_LIMIT, "plan \"%s\": channel %d is larger than %d", loaded->name,
+      return pccl_fail(POLYCCL_ERROR_LIMIT, "plan \"%s\": channel %d is larger than %d", head->text,
                        plan->connection[c].channel, PCCL_MAX_PLAN_CHANNEL);
     }
     busiest = here > busiest ? here : busiest;
   }
   free(incoming);
   for (size_t i = 0; i < plan->steps; i++) {
-    if (plan->step[i].count > loaded->largest) {
-      loaded->largest = plan->step[i].count;
+    if (plan->step[i].count > head->largest) {
+      head->largest = plan->step[i].count;
     }
-    loaded->lends = loaded->lends || plan->step[i].flags != 0;
+    head->lends |= plan->step[i].flags != 0;
   }
   int32_t wanted = plan->protocol == POLYCCL_SIMPLE ? MIN_DEPTH : MIN_LINE_DEPTH;
   int depth = log2_up((uint64_t)(fifo_depth > wanted ? fifo_depth : wanted));
   int max = log2_up(buffer_bytes / busiest + 1) - 1;
   int min = depth + log2_up((uint64_t)MIN_SLOT);
-  int chunks = depth + log2_up((uint64_t)loaded->largest * 256);
+  int chunks = depth + log2_up((uint64_t)head->largest * 256);
   min = min > chunks ? min : chunks;
   int log2 = defaults[plan->protocol] < max ? defaults[plan->protocol] : max;
   log2 = log2 > min ? log2 : min;
@@ -122,25 +124,12 @@ static polyccl_result size_rings(const polyccl_plan *plan, int32_t fifo_depth, s
     return pccl_fail(POLYCCL_ERROR_LIMIT,
                      "plan \"%s\": %zu connections into a rank, %d slots each, steps of up to %d chunks need "
                      "POLYCCL_BUFFER of at least %llu bytes (it is %zu)",
-                     loaded->name, busiest, 1 << depth, (int)loaded->largest, (unsigned long long)busiest << log2,
+                     head->text, busiest, 1 << depth, (int)head->largest, (unsigned long long)busiest << log2,
                      buffer_bytes);
   }
-  loaded->depth = 1u << depth;
-  loaded->log2_ring = log2;
+  head->depth = 1u << depth;
+  head->log2_ring = log2;
   return POLYCCL_SUCCESS;
-}
-
-/* Number of the connection among the rank's, added when it is new. */
-static int32_t link_of(pccl_loaded *loaded, const polyccl_plan *plan, int32_t connection, int32_t *number) {
-  if (connection < 0) {
-    return -1;
-  }
-  if (number[connection] < 0) {
-    const polyccl_connection *c = &plan->connection[connection];
-    number[connection] = (int32_t)loaded->links;
-    loaded->link[loaded->links++] = (pccl_link){c->src, c->dst, c->channel};
-  }
-  return number[connection];
 }
 
 static pccl_chunk_place place_or_none(bool present, uint8_t buffer, int32_t chunk) {
@@ -156,7 +145,7 @@ static pccl_chunk_place lent_place(const polyccl_step *step) {
 
 /* `sender` sends our message, `receiver` receives what we send; NULL where there is none. */
 static void load_step(const polyccl_step *step, const polyccl_step *sender, const polyccl_step *receiver,
-                      pccl_loaded *loaded, pccl_loaded_step *to) {
+                      pccl_image_rank *part, pccl_loaded_step *to) {
   const pccl_op_traits *traits = &pccl_ops[step->op];
   *to = (pccl_loaded_step){.op = step->op,
                            .flags = step->flags,
@@ -173,119 +162,166 @@ static void load_step(const polyccl_step *step, const polyccl_step *sender, cons
     to->remote_dst = place_or_none(true, receiver->dst_buf, receiver->dst);
   }
   if (traits->reads_src) {
-    loaded->uses[step->src_buf] = true;
+    part->uses[step->src_buf] = 1;
   }
   if (traits->writes_dst) {
-    loaded->uses[step->dst_buf] = true;
+    part->uses[step->dst_buf] = 1;
   }
 }
 
-static polyccl_result allocate(const polyccl_plan *plan, int rank, pccl_loaded *loaded) {
-  const polyccl_plan_rank *here = &plan->rank[rank];
-  size_t steps = 0, waits = 0;
-  for (int32_t t = here->tb; t < here->tb + here->tbs; t++) {
-    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-      waits += (size_t)plan->step[s].waits;
-    }
-    steps += (size_t)plan->tb[t].steps;
+/* What is used while an image is filled. A rank uses a connection on one side only. */
+typedef struct filling {
+  const polyccl_plan *plan;
+  const pccl_contributions *sums; /* NULL: averages need to know nothing */
+  message_table messages;
+  struct filling_side {
+    size_t *taken;   /* [connections] messages so far */
+    int32_t *number; /* [connections] among the links of the rank on this side */
+  } side[2];         /* sending, receiving */
+  pccl_image_head *head;
+  pccl_image_arrays to;
+} filling;
+
+/* Number of the connection among the rank's, added when it is new. */
+static int32_t link_of(filling *f, pccl_image_rank *part, bool receives, int32_t connection) {
+  if (connection < 0) {
+    return -1;
   }
-  loaded->tb = pccl_array((size_t)here->tbs, sizeof *loaded->tb);
-  loaded->step = pccl_array(steps, sizeof *loaded->step);
-  loaded->wait = pccl_array(waits, sizeof *loaded->wait);
-  loaded->link = pccl_array(2 * steps, sizeof *loaded->link);
-  return loaded->tb != NULL && loaded->step != NULL && loaded->wait != NULL && loaded->link != NULL
-             ? POLYCCL_SUCCESS
-             : pccl_no_memory("a loaded plan");
+  int32_t *number = &f->side[receives].number[connection];
+  if (*number < 0) {
+    const polyccl_connection *c = &f->plan->connection[connection];
+    *number = (int32_t)part->links;
+    f->to.link[part->link + part->links++] = (pccl_link){c->src, c->dst, c->channel};
+  }
+  return *number;
 }
 
-static polyccl_result load_rank(const polyccl_plan *plan, int rank, pccl_loaded *loaded) {
-  PCCL_TRY(allocate(plan, rank, loaded));
-  int32_t *number = pccl_array(plan->connections + 1, sizeof *number);
-  size_t *taken = pccl_zeroed(plan->connections + 1, sizeof *taken); /* messages of the rank's side so far */
-  if (number == NULL || taken == NULL) {
-    free(number);
-    free(taken);
-    return pccl_no_memory("a loaded plan");
+/* The step at the other end of the message that `connection` brings or takes next. */
+static const polyccl_step *next_at_other_end(filling *f, bool receives, int32_t connection) {
+  if (connection < 0) {
+    return NULL;
   }
-  memset(number, -1, (plan->connections + 1) * sizeof *number);
-  message_table messages = {0};
-  polyccl_result result = list_messages(plan, &messages);
-  const polyccl_plan_rank *here = &plan->rank[rank];
-  for (int32_t t = here->tb; result == POLYCCL_SUCCESS && t < here->tb + here->tbs; t++) {
-    loaded->tb[loaded->tbs].step = loaded->steps;
-    loaded->tb[loaded->tbs++].steps = (uint32_t)plan->tb[t].steps;
-    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
-      const polyccl_step *step = &plan->step[s];
-      pccl_loaded_step *to = &loaded->step[loaded->steps++];
-      load_step(step,
-                step->recv >= 0 ? &plan->step[messages.send[messages.first[step->recv] + taken[step->recv]]] : NULL,
-                step->send >= 0 ? &plan->step[messages.recv[messages.first[step->send] + taken[step->send]]] : NULL,
-                loaded, to);
-      (void)(step->recv >= 0 && taken[step->recv]++);
-      (void)(step->send >= 0 && taken[step->send]++);
-      to->recv = link_of(loaded, plan, step->recv, number);
-      to->send = link_of(loaded, plan, step->send, number);
-      to->wait = (int32_t)loaded->waits;
-      to->waits = step->waits;
-      for (int32_t w = 0; w < step->waits; w++) {
-        loaded->wait[loaded->waits++] = plan->wait[step->wait + w];
+  const int32_t *other = receives ? f->messages.send : f->messages.recv;
+  return &f->plan->step[other[f->messages.first[connection] + f->side[receives].taken[connection]++]];
+}
+
+static void fill_addends(filling *f, pccl_image_rank *part, int32_t step, pccl_loaded_step *to) {
+  const pccl_contributions *sums = f->sums;
+  to->addends = part->addends;
+  for (size_t k = sums->first[step]; k < sums->first[step + 1]; k++) {
+    f->to.addend[part->addend + part->addends++] =
+        PCCL_K_ADDENDS(sums->a[k], sums->b[k], pccl_contributions_complete(f->plan, sums, k));
+  }
+}
+
+static void fill_step(filling *f, pccl_image_rank *part, int32_t index) {
+  const polyccl_step *step = &f->plan->step[index];
+  pccl_loaded_step *to = &f->to.step[part->step + part->steps++];
+  const polyccl_step *sender = next_at_other_end(f, true, step->recv);
+  const polyccl_step *receiver = next_at_other_end(f, false, step->send);
+  load_step(step, sender, receiver, part, to);
+  to->recv = link_of(f, part, true, step->recv);
+  to->send = link_of(f, part, false, step->send);
+  to->wait = (int32_t)part->waits;
+  to->waits = step->waits;
+  for (int32_t w = 0; w < step->waits; w++) {
+    f->to.wait[part->wait + part->waits++] = f->plan->wait[step->wait + w];
+  }
+  if (f->sums != NULL) {
+    fill_addends(f, part, index, to);
+  }
+}
+
+static void fill_image(filling *f) {
+  pccl_image_rank next = {0}; /* the first of each array that no rank has taken */
+  for (int32_t r = 0; r < f->plan->ranks; r++) {
+    const polyccl_plan_rank *here = &f->plan->rank[r];
+    pccl_image_rank *part = &f->to.rank[r];
+    *part = next;
+    part->chunks[POLYCCL_BUF_INPUT] = here->input;
+    part->chunks[POLYCCL_BUF_OUTPUT] = here->output;
+    part->chunks[POLYCCL_BUF_SCRATCH] = here->scratch;
+    for (int32_t t = here->tb; t < here->tb + here->tbs; t++) {
+      const polyccl_thread_block *tb = &f->plan->tb[t];
+      f->to.tb[part->tb + part->tbs++] = (pccl_loaded_tb){part->steps, (uint32_t)tb->steps};
+      for (int32_t s = tb->step; s < tb->step + tb->steps; s++) {
+        fill_step(f, part, s);
       }
     }
+    next.tb += part->tbs;
+    next.step += part->steps;
+    next.wait += part->waits;
+    next.link += part->links;
+    next.addend += part->addends;
   }
-  free(number);
-  free(taken);
-  free_messages(&messages);
+}
+
+/* Sets the sizes of the arrays. */
+static void count_image(const polyccl_plan *plan, const pccl_contributions *sums, pccl_image_head *head) {
+  for (size_t t = 0; t < plan->tbs; t++) {
+    head->steps += (uint64_t)plan->tb[t].steps;
+    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++) {
+      head->waits += (uint64_t)plan->step[s].waits;
+    }
+  }
+  head->tbs = plan->tbs;
+  head->links = 2 * (uint64_t)plan->connections;
+  head->addends = sums != NULL ? sums->first[plan->steps] : 0;
+}
+
+static bool allocate_filling(filling *f) {
+  for (int side = 0; side < 2; side++) {
+    f->side[side].taken = pccl_zeroed(f->plan->connections + 1, sizeof *f->side[side].taken);
+    f->side[side].number = pccl_array(f->plan->connections + 1, sizeof *f->side[side].number);
+    if (f->side[side].taken == NULL || f->side[side].number == NULL) {
+      return false;
+    }
+    memset(f->side[side].number, -1, (f->plan->connections + 1) * sizeof *f->side[side].number);
+  }
+  return true;
+}
+
+static void free_filling(filling *f) {
+  for (int side = 0; side < 2; side++) {
+    free(f->side[side].taken);
+    free(f->side[side].number);
+  }
+  free_messages(&f->messages);
+}
+
+/* The block, with room for the arrays that `head` counts. */
+static polyccl_result make_block(const polyccl_plan *plan, const pccl_contributions *sums, const pccl_image_head *head,
+                                 pccl_image_head **block) {
+  filling f = {.plan = plan, .sums = sums};
+  size_t bytes = pccl_image_bytes(head);
+  f.head = bytes > 0 ? pccl_zeroed(bytes, 1) : NULL;
+  polyccl_result result =
+      f.head != NULL && allocate_filling(&f) ? list_messages(plan, &f.messages) : pccl_no_memory("a loaded plan");
+  if (result == POLYCCL_SUCCESS) {
+    *f.head = *head;
+    f.to = pccl_image_arrays_of(f.head);
+    fill_image(&f);
+    *block = f.head;
+  } else {
+    free(f.head);
+  }
+  free_filling(&f);
   return result;
 }
 
-/* What averages need to know; the numbers of this rank's steps are kept. */
-static polyccl_result load_addends(const polyccl_plan *plan, int rank, pccl_loaded *loaded) {
-  bool averages = plan->redops == 0 || (plan->redops >> POLYCCL_AVG & 1) != 0;
-  if (!loaded->reduces || plan->collective == POLYCCL_CUSTOM || !averages) {
-    return POLYCCL_SUCCESS;
-  }
-  size_t chunks = 0, number = 0;
-  for (uint32_t s = 0; s < loaded->steps; s++) {
-    chunks += pccl_ops[loaded->step[s].op].reduces ? (size_t)loaded->step[s].count : 0;
-  }
-  loaded->addends = pccl_array(chunks, sizeof *loaded->addends);
-  if (loaded->addends == NULL) {
-    return pccl_no_memory("a loaded plan");
-  }
-  pccl_contributions all;
-  PCCL_TRY(pccl_contributions_find(plan, &all));
-  pccl_loaded_step *to = loaded->step;
-  const polyccl_plan_rank *here = &plan->rank[rank];
-  for (int32_t t = here->tb; t < here->tb + here->tbs; t++) {
-    for (int32_t s = plan->tb[t].step; s < plan->tb[t].step + plan->tb[t].steps; s++, to++) {
-      to->addends = number;
-      for (size_t k = all.first[s]; k < all.first[s + 1]; k++) {
-        loaded->addends[number++] = PCCL_K_ADDENDS(all.a[k], all.b[k], pccl_contributions_complete(plan, &all, k));
-      }
-    }
-  }
-  loaded->uniform = all.uniform;
-  loaded->averages = true;
-  pccl_contributions_free(&all);
-  return POLYCCL_SUCCESS;
-}
-
-pccl_loaded *pccl_loaded_keep(pccl_loaded *loaded) {
-  atomic_fetch_add_explicit(&loaded->references, 1, memory_order_relaxed);
-  return loaded;
-}
-
-void pccl_loaded_release(pccl_loaded *loaded) {
-  if (loaded != NULL && atomic_fetch_sub_explicit(&loaded->references, 1, memory_order_acq_rel) == 1) {
-    pccl_generated_free(loaded->generated);
-    free(loaded->name);
-    free(loaded->tb);
-    free(loaded->step);
-    free(loaded->wait);
-    free(loaded->link);
-    free(loaded->addends);
-    free(loaded);
-  }
+static void describe_plan(const polyccl_plan *plan, const polyccl_verify_report *report, pccl_image_head *head) {
+  snprintf(head->text, sizeof head->text, "%s", plan->name != NULL ? plan->name : "unnamed");
+  head->fingerprint = polyccl_plan_fingerprint(plan);
+  head->spec = pccl_plan_spec(plan);
+  head->ranks = plan->ranks;
+  head->protocol = (int32_t)plan->protocol;
+  head->order = (int32_t)plan->order;
+  head->min_bytes = plan->min_bytes;
+  head->max_bytes = plan->max_bytes;
+  head->redops = plan->redops;
+  head->uneven = report->uneven;
+  head->reduces = pccl_collective_reduces(plan->collective);
+  head->uniform = 0;
 }
 
 /* The plan with marks that hold for its ranks' placements; it shares all but its steps. */
@@ -295,51 +331,116 @@ static polyccl_plan alias_plan(const polyccl_plan *plan, const pccl_alias *alias
   return aliased;
 }
 
-static polyccl_result load_parts(const polyccl_plan *plan, int rank, int32_t fifo_depth, size_t buffer_bytes,
-                                 pccl_loaded *loaded) {
+polyccl_result pccl_image_make(const char *key, const polyccl_plan *plan, size_t buffer_bytes, pccl_image **image) {
+  polyccl_verify_report report;
+  PCCL_TRY(polyccl_plan_verify(plan, &report));
+  pccl_image_head head;
+  memset(&head, 0, sizeof head); /* padding is part of the checksum */
+  describe_plan(plan, &report, &head);
   pccl_alias alias;
   PCCL_TRY(pccl_alias_find(plan, &alias));
   polyccl_plan aliased = alias_plan(plan, &alias);
-  loaded->alias_safe = alias.safe;
-  polyccl_result result = size_rings(&aliased, fifo_depth, buffer_bytes, loaded);
+  head.alias_safe = alias.safe;
+  polyccl_result result = size_rings(&aliased, report.fifo_depth, buffer_bytes, &head);
+  pccl_contributions sums;
+  bool averages = head.reduces && plan->collective != POLYCCL_CUSTOM &&
+                  (plan->redops == 0 || (plan->redops >> POLYCCL_AVG & 1) != 0);
+  averages = averages && result == POLYCCL_SUCCESS;
+  if (averages) {
+    result = pccl_contributions_find(plan, &sums);
+    averages = result == POLYCCL_SUCCESS;
+  }
+  if (averages) {
+    head.averages = 1;
+    head.uniform = sums.uniform;
+  }
+  count_image(plan, averages ? &sums : NULL, &head);
+  pccl_image_head *block = NULL;
   if (result == POLYCCL_SUCCESS) {
-    result = load_rank(&aliased, rank, loaded);
+    result = make_block(&aliased, averages ? &sums : NULL, &head, &block);
+  }
+  if (averages) {
+    pccl_contributions_free(&sums);
   }
   pccl_alias_free(&alias);
-  return result == POLYCCL_SUCCESS ? load_addends(plan, rank, loaded) : result;
+  return result == POLYCCL_SUCCESS ? pccl_image_seal(block, key, image) : result;
 }
 
-polyccl_result pccl_load(const polyccl_plan *plan, int ranks, int rank, size_t buffer_bytes, pccl_loaded **loaded) {
-  if (plan->ranks != ranks) {
-    return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is for %d ranks, the communicator has %d",
-                     plan->name != NULL ? plan->name : "", plan->ranks, ranks);
+/* ---- plans of the user ---- */
+
+static uint64_t digest_bytes(uint64_t digest, const void *data, size_t count, size_t element) {
+  const char *at = data;
+  size_t bytes = data != NULL ? count * element : 0;
+  digest = pccl_mix64(digest ^ count);
+  for (uint64_t word; bytes > 0; at += sizeof word) {
+    size_t piece = pccl_min_size(bytes, sizeof word);
+    word = 0;
+    memcpy(&word, at, piece);
+    digest = pccl_mix64(digest ^ word);
+    bytes -= piece;
   }
-  polyccl_verify_report report;
-  PCCL_TRY(polyccl_plan_verify(plan, &report));
-  pccl_loaded *made = pccl_zeroed(1, sizeof *made);
-  if (made == NULL || (made->name = pccl_strdup(plan->name != NULL ? plan->name : "unnamed")) == NULL) {
-    free(made);
+  return digest;
+}
+
+/* Of everything in the plan but its name and source files. The plan may be wrong in any way. */
+static uint64_t digest_plan(const polyccl_plan *plan, uint64_t digest) {
+  const int64_t head[] = {plan->collective,
+                          plan->ranks,
+                          plan->chunks,
+                          plan->chunks_out,
+                          plan->inplace,
+                          plan->root,
+                          plan->peer,
+                          plan->protocol,
+                          plan->order,
+                          plan->fifo_depth,
+                          plan->redops,
+                          (int64_t)plan->min_bytes,
+                          (int64_t)plan->max_bytes};
+  digest = digest_bytes(digest, head, sizeof head / sizeof *head, sizeof *head);
+  digest = digest_bytes(digest, plan->rank, plan->ranks > 0 ? (size_t)plan->ranks : 0, sizeof *plan->rank);
+  digest = digest_bytes(digest, plan->tb, plan->tbs, sizeof *plan->tb);
+  digest = digest_bytes(digest, plan->step, plan->steps, sizeof *plan->step);
+  digest = digest_bytes(digest, plan->wait, plan->waits, sizeof *plan->wait);
+  digest = digest_bytes(digest, plan->connection, plan->connections, sizeof *plan->connection);
+  digest = digest_bytes(digest, plan->post, plan->posts, sizeof *plan->post);
+  digest = digest_bytes(digest, plan->leaf, plan->leaves, sizeof *plan->leaf);
+  return digest_bytes(digest, plan->absent, plan->absents, sizeof *plan->absent);
+}
+
+typedef struct load_request {
+  const polyccl_plan *plan;
+  size_t buffer_bytes;
+} load_request;
+
+static polyccl_result make_users_image(void *context, const char *key, pccl_image **image) {
+  const load_request *request = context;
+  return pccl_image_make(key, request->plan, request->buffer_bytes, image);
+}
+
+polyccl_result pccl_load(const polyccl_plan *plan, pccl_member *member, size_t buffer_bytes, pccl_loaded **loaded) {
+  const char *name = plan->name != NULL ? plan->name : "unnamed";
+  if (plan->ranks != member->ranks) {
+    return pccl_fail(POLYCCL_ERROR_INVALID, "plan \"%s\" is for %d ranks, the communicator has %d", name, plan->ranks,
+                     member->ranks);
+  }
+  char key[PCCL_IMAGE_KEY_BYTES];
+  snprintf(key, sizeof key, "plan-%016llx%016llx-buffer%zu", (unsigned long long)digest_plan(plan, 1),
+           (unsigned long long)digest_plan(plan, 2), buffer_bytes);
+  load_request request = {plan, buffer_bytes};
+  pccl_image *image;
+  PCCL_TRY(pccl_image_find(member, key, make_users_image, &request, &image));
+  pccl_loaded *made;
+  polyccl_result result = pccl_image_part(image, member->rank, &made);
+  pccl_image_release(image);
+  PCCL_TRY(result);
+  char *own_name = pccl_strdup(name); /* the image has that of whoever came first */
+  if (own_name == NULL) {
+    pccl_loaded_release(made);
     return pccl_no_memory("a loaded plan");
   }
-  atomic_init(&made->references, 1);
-  made->id = -1;
-  made->fingerprint = polyccl_plan_fingerprint(plan);
-  made->spec = pccl_plan_spec(plan);
-  made->protocol = plan->protocol;
-  made->order = plan->order;
-  made->min_bytes = plan->min_bytes;
-  made->max_bytes = plan->max_bytes;
-  made->redops = plan->redops;
-  made->uneven = report.uneven;
-  made->reduces = pccl_collective_reduces(plan->collective);
-  made->chunks[POLYCCL_BUF_INPUT] = plan->rank[rank].input;
-  made->chunks[POLYCCL_BUF_OUTPUT] = plan->rank[rank].output;
-  made->chunks[POLYCCL_BUF_SCRATCH] = plan->rank[rank].scratch;
-  polyccl_result result = load_parts(plan, rank, report.fifo_depth, buffer_bytes, made);
-  if (result != POLYCCL_SUCCESS) {
-    pccl_loaded_release(made);
-    return result;
-  }
+  free(made->name);
+  made->name = own_name;
   *loaded = made;
   return POLYCCL_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* Plans as one rank runs them.
  *
- * Loaded: this rank's part of a plan, with its connections by number and the remote sides of its messages.
+ * Loaded: this rank's part of a plan, with its connections by number and the remote sides of its messages. It lies in
+ * the plan's image (image.h), which the ranks of a host share.
  * Prepared: a loaded plan for one count, type and reduction: every place an offset in bytes, the number of
  * micro-batches chosen. Both are immutable and counted by references, which any thread may take and give back. The
  * state of a call lies in its execution (execute.h). */
@@ -27,13 +28,16 @@ typedef struct pccl_loaded_step {
   bool remote_reduces; /* what it sends is reduced where it arrives */
   int32_t recv, send;  /* in links, or -1 */
   int32_t wait, waits;
-  size_t addends; /* in the plan's addends, of its first chunk; where it reduces */
-  int32_t location_line;
+  uint64_t addends; /* in the plan's addends, of its first chunk; where it reduces */
 } pccl_loaded_step;
 
 typedef struct pccl_link {
   int32_t src, dst, channel;
 } pccl_link;
+
+typedef struct pccl_loaded_tb {
+  uint32_t step, steps;
+} pccl_loaded_tb;
 
 typedef struct pccl_loaded {
   atomic_int references;
@@ -57,13 +61,12 @@ typedef struct pccl_loaded {
   uint32_t depth;  /* of the rings, a power of two */
   int log2_ring;   /* bytes of a ring */
   uint32_t tbs, steps, waits, links;
-  struct pccl_loaded_tb {
-    uint32_t step, steps;
-  } * tb;
-  pccl_loaded_step *step;
-  polyccl_wait *wait;
-  pccl_link *link;
-  uint64_t *addends;                     /* of reducing steps, by chunk: PCCL_K_ADDENDS */
+  struct pccl_image *image; /* image.h: where the arrays lie */
+  const pccl_loaded_tb *tb;
+  const pccl_loaded_step *step;
+  const polyccl_wait *wait;
+  const pccl_link *link;
+  const uint64_t *addends;               /* of reducing steps, by chunk: PCCL_K_ADDENDS */
   struct pccl_generated_code *generated; /* generated.h; NULL: interpreted */
 } pccl_loaded;
 
@@ -119,9 +122,6 @@ typedef struct pccl_prepared {
   uint32_t senders, receivers;
 } pccl_prepared;
 
-/* Proves the plan and takes the part of `rank`. `buffer_bytes` bounds the slots of a rank's receiving ends. The caller
- * owns a reference. */
-polyccl_result pccl_load(const polyccl_plan *plan, int ranks, int rank, size_t buffer_bytes, pccl_loaded **loaded);
 pccl_loaded *pccl_loaded_keep(pccl_loaded *loaded);
 void pccl_loaded_release(pccl_loaded *loaded); /* NULL is allowed */
 
@@ -142,6 +142,10 @@ typedef struct pccl_executor {
   } lease;
   struct pccl_call_trace *trace; /* steps are recorded there; NULL: they are not */
 } pccl_executor;
+
+/* Takes the part of `rank` from the plan's image, which the first rank of the host makes that asks for it and proves.
+ * `buffer_bytes` bounds the slots of a rank's receiving ends. The caller owns a reference. */
+polyccl_result pccl_load(const polyccl_plan *plan, pccl_member *member, size_t buffer_bytes, pccl_loaded **loaded);
 
 /* From the cache or new; the caller owns a reference. INVALID, UNSUPPORTED: the plan cannot do this call, with the
  * reason. */

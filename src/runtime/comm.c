@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "executor/image_find.h"
 #include "runtime/select.h"
 
 /* What an id's bytes hold. */
@@ -153,8 +154,7 @@ static polyccl_result make_comm(pccl_segment *segment, int ranks, int rank, poly
   }
   made->executor.member.kernel_copy = kernel_copy;
   pccl_executor_init(&made->executor);
-  made->builtin.rank = rank;
-  made->builtin.ranks = ranks;
+  made->builtin.member = &made->executor.member;
   made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
   *comm = made;
   return POLYCCL_SUCCESS;
@@ -169,6 +169,7 @@ static void free_comm(polyccl_comm *comm, bool leaves) {
   pccl_vec_free(&comm->plans);
   pccl_builtin_free(&comm->builtin);
   pccl_stage_pool_free(&comm->stages);
+  pccl_images_trim();
   pccl_member_destroy(&comm->executor.member, leaves);
   free(comm);
 }

@@ -53,8 +53,8 @@ static polyccl_result add_plan(polyccl_comm *comm, const polyccl_plan *plan, con
     return pccl_fail(POLYCCL_ERROR_INVALID, "polyccl_comm_add_plan: plan is NULL");
   }
   pccl_loaded *loaded;
-  const pccl_member *member = &comm->executor.member;
-  PCCL_TRY(pccl_load(plan, member->ranks, member->rank, comm->builtin.buffer_bytes, &loaded));
+  pccl_member *member = &comm->executor.member;
+  PCCL_TRY(pccl_load(plan, member, comm->builtin.buffer_bytes, &loaded));
   loaded->id = (int)comm->plans.len;
   polyccl_result result = code != NULL ? pccl_generated_attach(plan, member->rank, code, loaded) : POLYCCL_SUCCESS;
   if (result == POLYCCL_SUCCESS && !pccl_vec_push(&comm->plans, loaded)) {

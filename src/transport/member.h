@@ -45,6 +45,7 @@ typedef struct pccl_member {
   pccl_peer *peer; /* [ranks] */
   PCCL_VEC(pccl_end *) ends;
   pccl_map end_of;    /* number of the connection and side -> index in ends */
+  int looked;         /* how far pccl_look_at_peers() has come */
   uint64_t calls;     /* operations begun */
   uint64_t announced; /* operations with messages by reference */
   pccl_region_cache regions;

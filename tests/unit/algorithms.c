@@ -135,6 +135,12 @@ static void hops_and_messages_are_those_of_the_algorithm(void **state) {
   assert_int_equal(s.remote, 2 * 3 * 8);
   s = summary_of("allreduce_halving_doubling.lua", &six, 1);
   assert_int_equal(s.longest, 6);
+  s = summary_of("allreduce_tree.lua", &eight, 1);
+  assert_int_equal(s.remote, 2 * 7);
+  s = summary_of("allgather_tree.lua", &eight, 1);
+  assert_int_equal(s.longest, 3 + 3);
+  s = summary_of("reduce_scatter_tree.lua", &six, 1);
+  assert_int_equal(s.remote, 2 * 5);
   s = summary_of("allreduce_oneshot.lua", &eight, 1);
   assert_int_equal(s.remote, 8 * 7);
   s = summary_of("broadcast_tree.lua", &eight, 1);

@@ -129,22 +129,34 @@ static void collectives_work_without_plans(void **state) {
   }
 }
 
+/* Sizes on both sides of the change from trees to rings where that is small. */
 static polyccl_result call_without_roots(polyccl_comm *comm, void *argument) {
-  (void)argument;
-  static int32_t buffers[2][65][4 * 65 + 1];
-  int32_t *a = buffers[0][polyccl_comm_user_rank(comm)], *b = buffers[1][polyccl_comm_user_rank(comm)];
-  polyccl_result result = POLYCCL_SUCCESS;
+  const size_t *counts = argument;
+  size_t ranks = (size_t)polyccl_comm_count(comm), max = counts[0] > counts[1] ? counts[0] : counts[1];
+  int32_t *a = calloc(max * ranks + 1, sizeof *a), *b = calloc(max * ranks + 1, sizeof *b);
+  polyccl_result result = a != NULL && b != NULL ? POLYCCL_SUCCESS : POLYCCL_ERROR_MEMORY;
   for (int s = 0; s < SHAPES && result == POLYCCL_SUCCESS; s++) {
-    result = shapes[s].rooted ? POLYCCL_SUCCESS : one(comm, &shapes[s], 3, 0, false, a, b);
+    for (int i = 0; i < 4 && !shapes[s].rooted && result == POLYCCL_SUCCESS; i++) {
+      result = one(comm, &shapes[s], counts[i / 2], 0, i % 2 != 0, a, b);
+    }
   }
+  free(a);
+  free(b);
   return result;
 }
 
 /* More ranks than all-pairs programs are used for. */
 static void many_ranks_work_without_plans(void **state) {
   (void)state;
-  if (pccl_launch_threads(65, call_without_roots, NULL) != POLYCCL_SUCCESS) {
-    fail_msg("%s", polyccl_last_error());
+  static const struct {
+    int ranks;
+    size_t counts[2];
+  } cases[] = {{65, {3, 2100}}, {130, {1, 15}}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    if (pccl_launch_threads(cases[i].ranks, call_without_roots, (void *)(uintptr_t)cases[i].counts) !=
+        POLYCCL_SUCCESS) {
+      fail_msg("%d ranks: %s", cases[i].ranks, polyccl_last_error());
+    }
   }
 }
 

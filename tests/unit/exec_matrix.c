@@ -32,11 +32,13 @@ static const struct {
   bool power_of_two;
 } algorithms[] = {
     {"allgather_ring", false, false},
+    {"allgather_tree", false, false},
     {"allreduce_allpairs", false, false},
     {"allreduce_halving_doubling", false, true},
     {"allreduce_hierarchical", true, false},
     {"allreduce_oneshot", false, false},
     {"allreduce_ring", false, false},
+    {"allreduce_tree", false, false},
     {"alltoall", false, false},
     {"alltoall_three_step", true, false},
     {"alltoall_two_step", true, false},
@@ -46,6 +48,7 @@ static const struct {
     {"gather", false, false},
     {"reduce_chain", false, false},
     {"reduce_scatter_ring", false, false},
+    {"reduce_scatter_tree", false, false},
     {"scatter", false, false},
 };
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };

@@ -189,8 +189,8 @@ static polyccl_result map_range(pccl_segment *segment, uint64_t offset, size_t b
     return pccl_no_memory("a communicator's mappings");
   }
   PCCL_TRY(reach(segment, offset + bytes));
-  uint64_t page = pccl_page_bytes(), first = offset / page * page;
-  uint64_t end = pccl_round_up(offset + bytes, page);
+  uint64_t first = offset / PCCL_EXTENT_BYTES * PCCL_EXTENT_BYTES; /* whole extents: the kernel bounds the mappings */
+  uint64_t end = pccl_round_up(offset + bytes, PCCL_EXTENT_BYTES);
   void *at = mmap(NULL, end - first, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, (off_t)first);
   if (at == MAP_FAILED) {
     return pccl_fail_errno("cannot map %zu bytes of the communicator's shared memory", bytes);
