@@ -1,8 +1,8 @@
 /* Operations: what one call, or one group of calls on one communicator, has to do.
  *
  * An operation is a list of works, done one after another: at most one exchange first (all sends and receives of a
- * group), then calls of plans in issue order. It runs when it is at the head of its communicator's queue and at the head
- * of each of its streams. Operations of the NULL stream run on the calling thread. */
+ * group), then calls of plans in issue order. It runs when it is at the head of its communicator's queue and at the
+ * head of each of its streams. Operations of the NULL stream run on the calling thread. */
 #ifndef PCCL_RUNTIME_OP_H
 #define PCCL_RUNTIME_OP_H
 

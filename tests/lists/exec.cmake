@@ -11,6 +11,7 @@ polyccl_unit_test(exec_wrap LABELS tsan)
 polyccl_unit_test(exec_builtin LABELS tsan)
 polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
+polyccl_unit_test(exec_exchange LABELS tsan TIMEOUT 300)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)
