@@ -17,13 +17,13 @@ static void name_message(uint64_t what, bool with_kind, char *text, size_t lengt
 
 polyccl_result pccl_exchange_refuse(pccl_exchange *x, const pccl_lane *lane, const pccl_message_head *head) {
   pccl_member *member = x->member;
-  if (x->kind_number != 0) {
-    PCCL_TRY(pccl_find_disagreement(member));
-  }
   const pccl_transfer *t = &x->transfer[lane->current];
   uint64_t wanted = pccl_message_what(t->count, t->dtype, x->kind_number);
   uint64_t sent = head->what & PCCL_WHAT_MASK;
   bool other_kind = (sent ^ wanted) >> (PCCL_COUNT_BITS + PCCL_DTYPE_BITS) != 0;
+  if (x->kind_number != 0 && (sent == wanted || other_kind || head->call != x->call)) {
+    PCCL_TRY(pccl_find_disagreement(member));
+  }
   char there[80], here[80], calls[80] = "";
   name_message(sent, other_kind, there, sizeof there);
   name_message(wanted, other_kind, here, sizeof here);

@@ -18,6 +18,7 @@ struct polyccl_comm {
   struct pccl_choice *choices; /* select.c */
   void *stage[2]; /* rooted calls: a copy of the input, a place for an output that is not wanted (select.c) */
   size_t stage_bytes[2];
+  unsigned char barrier[2]; /* what a barrier reduces, and into what (point.c) */
 };
 
 /* polyccl_get_unique_id() for a launcher that watches the segment without joining; withdrawn by pccl_withdraw(). */

@@ -12,6 +12,8 @@ polyccl_unit_test(exec_builtin LABELS tsan)
 polyccl_unit_test(exec_failures)
 polyccl_unit_test(exec_choice)
 polyccl_unit_test(exec_exchange LABELS tsan TIMEOUT 300)
+polyccl_unit_test(exec_vector LABELS tsan TIMEOUT 300)
+polyccl_unit_test(exec_mismatch)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)
