@@ -1,8 +1,8 @@
 /* The calls: collectives, sends and receives, in the shape of NCCL's.
  *
  * With `stream` NULL a call blocks: when it returns, the result is in the receive buffer and the send buffer may be
- * changed. With a stream (stream.h) it returns at once. Between polyccl_group_start() and polyccl_group_end() (group.h)
- * calls are collected.
+ * changed. The library has no streams yet (stream.h). Between polyccl_group_start() and
+ * polyccl_group_end() (group.h) sends and receives are collected.
  *
  * A plan (plan.h) says what a call does. polyccl_comm_add_plan() loads a plan and polyccl_run_plan() runs it;
  * polyccl_allreduce() and the other collectives choose among the loaded plans. */

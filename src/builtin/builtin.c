@@ -129,8 +129,7 @@ static polyccl_result compile(const making *m, polyccl_plan **plan) {
   polyccl_program *program;
   PCCL_TRY(
       pccl_program_load_text(file, (const char *)m->text->text, m->text->bytes - 1, NULL, params, count, &program));
-  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options),
-                                     .placement = row->placement};
+  polyccl_compile_options options = {.size = sizeof(polyccl_compile_options), .placement = row->placement};
   polyccl_result result = polyccl_compile(program, &options, plan);
   polyccl_program_destroy(program);
   if (result == POLYCCL_SUCCESS) {

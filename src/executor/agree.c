@@ -6,8 +6,27 @@
 #include "base/error.h"
 #include "transport/wait.h"
 
+const char *pccl_call_name(int number) {
+  switch (number) {
+    case PCCL_CALL_ALLTOALLV: return "alltoallv";
+    case PCCL_CALL_ALLGATHERV: return "allgatherv";
+    case PCCL_CALL_REDUCE_SCATTERV: return "reduce_scatterv";
+    case PCCL_CALL_GATHERV: return "gatherv";
+    case PCCL_CALL_SCATTERV: return "scatterv";
+    default: {
+      const char *name = polyccl_collective_name((polyccl_collective)number);
+      return name != NULL ? name : "?";
+    }
+  }
+}
+
+/* All ranks know one count. */
+static bool has_count(int number) {
+  return number < PCCL_CALL_ALLTOALLV || number == PCCL_CALL_ALLGATHERV || number == PCCL_CALL_REDUCE_SCATTERV;
+}
+
 static void name_call(const pccl_claim *c, char *text, size_t length) {
-  char root[24] = "", plan[48] = "";
+  char root[24] = "", plan[48] = "", count[24] = "";
   if (c->root >= 0) {
     snprintf(root, sizeof root, ", root %d", (int)c->root);
   }
@@ -15,9 +34,11 @@ static void name_call(const pccl_claim *c, char *text, size_t length) {
     snprintf(plan, sizeof plan, " by plan %d (%08x)", (int)c->id, (unsigned)(c->plan ^ c->plan >> 32));
   }
   const char *dtype = polyccl_dtype_name((polyccl_dtype)c->dtype), *op = polyccl_redop_name((polyccl_redop)c->op);
-  const char *collective = polyccl_collective_name((polyccl_collective)c->collective);
-  snprintf(text, length, "%s%s of %llu %s%s%s%s", collective != NULL ? collective : "?", plan,
-           (unsigned long long)c->count, dtype != NULL ? dtype : "?", c->op >= 0 ? ", " : "",
+  if (has_count(c->collective)) {
+    snprintf(count, sizeof count, "%llu ", (unsigned long long)c->count);
+  }
+  snprintf(text, length, "%s%s of %s%s%s%s%s", pccl_call_name(c->collective), plan, count, dtype != NULL ? dtype : "?",
+           c->op >= 0 ? ", " : "",
            c->op < 0    ? ""
            : op != NULL ? op
                         : "?",
@@ -35,7 +56,9 @@ static polyccl_result differ(pccl_member *member, uint64_t number, int other, co
   char here[150], there[150];
   name_call(ours, here, sizeof here);
   name_call(theirs, there, sizeof there);
-  const char *hint = strcmp(here, there) == 0 ? " (by different plans or options)" : "";
+  const char *hint = strcmp(here, there) != 0                  ? ""
+                     : ours->collective >= PCCL_CALL_ALLTOALLV ? " (other counts of blocks)"
+                                                               : " (by different plans or options)";
   pccl_board_abort(member->board, POLYCCL_ERROR_INVALID, "call %llu differs: rank %d: %s; rank %d: %s%s",
                    (unsigned long long)number, member->rank, here, other, there, hint);
   return pccl_board_error(member->board);

@@ -5,6 +5,17 @@
 
 #include "transport/member.h"
 
+/* What a claim calls collectives that have no plan, beside polyccl_collective. */
+typedef enum pccl_call_number {
+  PCCL_CALL_ALLTOALLV = 64,
+  PCCL_CALL_ALLGATHERV,
+  PCCL_CALL_REDUCE_SCATTERV,
+  PCCL_CALL_GATHERV,
+  PCCL_CALL_SCATTERV
+} pccl_call_number;
+/* Of a polyccl_collective, too. */
+const char *pccl_call_name(int number);
+
 /* Counts the call and leaves it for the others. */
 static inline void pccl_post_call(pccl_member *member, const pccl_claim *claim) {
   pccl_board_post(member->board, member->rank, ++member->calls, claim);

@@ -45,8 +45,7 @@ int pccl_execution_awaits(const pccl_execution *x, char *text, size_t length) {
   return -1;
 }
 
-/* Follows who waits for whom to the rank that holds up all. */
-static void describe_chain(const pccl_member *member, int peer, char *text, size_t length) {
+void pccl_describe_chain(const pccl_member *member, int peer, char *text, size_t length) {
   text[0] = '\0';
   int last = peer;
   size_t used = 0;
@@ -69,7 +68,7 @@ static polyccl_result give_up(const pccl_execution *x) {
   pccl_member *member = x->member;
   char whom[160], chain[160];
   int peer = pccl_execution_awaits(x, whom, sizeof whom);
-  describe_chain(member, peer, chain, sizeof chain);
+  pccl_describe_chain(member, peer, chain, sizeof chain);
   pccl_board_abort(member->board, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s for %s%s", member->rank,
                    (unsigned long long)(member->timeout_ns / 1000000000u), whom, chain);
   return pccl_board_error(member->board);

@@ -139,6 +139,7 @@ typedef struct pccl_executor {
     void *scratch;
     size_t scratch_bytes;
     struct pccl_generated_run *generated;
+    struct pccl_exchange *exchange;
   } lease;
   struct pccl_call_trace *trace; /* steps are recorded there; NULL: they are not */
 } pccl_executor;

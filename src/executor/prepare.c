@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "base/size.h"
+#include "executor/exchange.h"
 #include "executor/generated.h"
 #include "executor/plans.h"
 #include "kernel/tiling.h"
@@ -351,6 +352,7 @@ void pccl_executor_init(pccl_executor *executor) {
 void pccl_executor_free(pccl_executor *executor) {
   forget(executor, 0);
   pccl_generated_run_free(executor->lease.generated);
+  pccl_exchange_destroy(executor->lease.exchange);
   free(executor->lease.state);
   polyccl_mem_free(executor->lease.scratch);
 }

@@ -18,6 +18,7 @@ struct polyccl_comm {
   pccl_builtin builtin;
   struct pccl_choice *choices; /* select.c */
   pccl_stage_pool stages;
+  unsigned char barrier[2]; /* what a barrier reduces, and into what (point.c) */
 };
 
 /* polyccl_get_unique_id() for a launcher that watches the segment without joining; withdrawn by pccl_withdraw(). */

@@ -13,6 +13,7 @@
 #include "executor/generated.h"
 #include "executor/plans.h"
 #include "kernel/reduce.h"
+#include "runtime/op.h"
 #include "runtime/placement.h"
 
 /* What was chosen lately: a small table, direct-mapped by what a call is made of. */
@@ -85,9 +86,7 @@ polyccl_result polyccl_comm_add_generated(polyccl_comm *comm, const polyccl_plan
 polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, void *recv, size_t count,
                                 polyccl_dtype dtype, polyccl_redop op, polyccl_stream *stream) {
   PCCL_TRY(pccl_comm_usable(comm));
-  if (stream != NULL) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
-  }
+  PCCL_TRY(pccl_refuse_later(stream));
   if (id < 0 || (size_t)id >= comm->plans.len) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "plan %d is not loaded (%zu are)", id, comm->plans.len);
   }
@@ -194,9 +193,7 @@ static struct pccl_choice *find_choice(polyccl_comm *comm, const request *r) {
 
 static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const void *send, void *recv, request r) {
   PCCL_TRY(pccl_comm_usable(comm));
-  if (stream != NULL) {
-    return pccl_fail(POLYCCL_ERROR_UNSUPPORTED, "streams");
-  }
+  PCCL_TRY(pccl_refuse_later(stream));
   PCCL_TRY(pccl_check_reduction(r.dtype, r.op));
   if (r.root >= comm->executor.member.ranks) {
     return pccl_fail(POLYCCL_ERROR_INVALID, "root %d is out of range (0 to %d)", r.root,

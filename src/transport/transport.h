@@ -85,7 +85,8 @@ typedef struct pccl_end {
   /* Sender: the geometry of the messages that may be in flight. */
   uint32_t depth;
   size_t slot_bytes;
-  void *state; /* the transport's */
+  uint32_t lane; /* exchanges: 1 + the lane that uses this end, 0: none */
+  void *state;   /* the transport's */
 } pccl_end;
 
 /* Names a connection within its communicator. */

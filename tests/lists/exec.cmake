@@ -19,6 +19,10 @@ polyccl_unit_test(memory)
 polyccl_unit_test(exec_memory LABELS tsan)
 polyccl_unit_test(exec_copy)
 polyccl_unit_test(exec_trial)
+polyccl_unit_test(exec_exchange LABELS tsan TIMEOUT 300)
+polyccl_unit_test(exec_vector LABELS tsan TIMEOUT 300)
+polyccl_unit_test(exec_mismatch)
+polyccl_unit_test(exec_group LABELS tsan)
 
 # polyccl run checks every element and exits 1 when one is wrong.
 function(polyccl_run_test name)
