@@ -11,16 +11,13 @@
 static polyccl_comm *comm;
 static int my_rank;
 
-#ifdef BENCH_NO_STREAMS /* bench/runtime/before.sh: an interface in which all calls block and send and recv are \
-                           missing */
-#define ARGUMENTS comm
+#ifdef BENCH_NO_STREAMS
 static void send_and_receive(bench_op op, const float *in, float *out, size_t count) {
   (void)op, (void)in, (void)out, (void)count;
   fprintf(stderr, "bench_polyccl: this library has no send and recv\n");
   _exit(1);
 }
 #else
-#define ARGUMENTS comm, NULL
 static void send_and_receive(bench_op op, const float *in, float *out, size_t count) {
   int peer = 1 - my_rank;
   if (op == BENCH_SENDRECV) {
@@ -41,17 +38,21 @@ static void send_and_receive(bench_op op, const float *in, float *out, size_t co
 static void call(bench_op op, const float *in, float *out, size_t count, int root) {
   switch (op) {
     case BENCH_ALLREDUCE:
-      bench_require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, ARGUMENTS));
+      bench_require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, BENCH_BLOCKING(comm)));
       break;
-    case BENCH_ALLGATHER: bench_require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, ARGUMENTS)); break;
+    case BENCH_ALLGATHER:
+      bench_require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, BENCH_BLOCKING(comm)));
+      break;
     case BENCH_REDUCE_SCATTER:
-      bench_require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, ARGUMENTS));
+      bench_require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, BENCH_BLOCKING(comm)));
       break;
     case BENCH_BROADCAST_IN_PLACE:
-      bench_require(polyccl_broadcast(out, out, count, POLYCCL_FLOAT32, root, ARGUMENTS));
+      bench_require(polyccl_broadcast(out, out, count, POLYCCL_FLOAT32, root, BENCH_BLOCKING(comm)));
       break;
-    case BENCH_BROADCAST: bench_require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, root, ARGUMENTS)); break;
-    case BENCH_ALLTOALL: bench_require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, ARGUMENTS)); break;
+    case BENCH_BROADCAST:
+      bench_require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, root, BENCH_BLOCKING(comm)));
+      break;
+    case BENCH_ALLTOALL: bench_require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, BENCH_BLOCKING(comm))); break;
     default: send_and_receive(op, in, out, count); break;
   }
 }

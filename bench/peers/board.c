@@ -2,7 +2,9 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +27,17 @@ double bench_now(void) {
 double bench_setting(const char *name, double otherwise) {
   const char *text = getenv(name);
   return text != NULL && atof(text) > 0 ? atof(text) : otherwise;
+}
+
+size_t bench_next_size(const char **at) {
+  char *end;
+  size_t bytes = strtoull(*at, &end, 10);
+  if (end == *at) {
+    fprintf(stderr, "BENCH_SIZES: not a number: %s\n", *at);
+    _exit(2);
+  }
+  *at = end + strspn(end, " ,");
+  return bytes;
 }
 
 /* sysconf() reads a file, and a rank that does so at the barrier starts late. */

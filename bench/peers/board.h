@@ -48,4 +48,7 @@ double bench_median(double *values, int count);
 /* A number of the environment, or `otherwise` if it is not set or not above zero. */
 double bench_setting(const char *name, double otherwise);
 
+/* Reads the next of BENCH_SIZES, numbers that are apart by spaces or commas, and moves *at behind it. */
+size_t bench_next_size(const char **at);
+
 #endif

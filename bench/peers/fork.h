@@ -6,6 +6,14 @@
 
 #include "board.h"
 
+/* The last arguments of a call that blocks. BENCH_NO_STREAMS: an older interface, in which all calls block, and send
+ * and recv are missing (bench/runtime/before.sh). */
+#ifdef BENCH_NO_STREAMS
+#define BENCH_BLOCKING(comm) comm
+#else
+#define BENCH_BLOCKING(comm) comm, NULL
+#endif
+
 /* Runs in every rank. */
 typedef void (*bench_rank_fn)(const bench_ranks *r, polyccl_comm *comm, void *argument);
 

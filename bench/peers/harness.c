@@ -152,24 +152,13 @@ static int is_wanted(bench_op op, int ranks) {
   return ops != NULL ? lists(ops, op_names[op]) : op != BENCH_BROADCAST;
 }
 
-static size_t next_size(const char **at) {
-  char *end;
-  size_t bytes = strtoull(*at, &end, 10);
-  if (end == *at) {
-    fprintf(stderr, "BENCH_SIZES: not a number: %s\n", *at);
-    exit(2);
-  }
-  *at = end + strspn(end, " ,");
-  return bytes;
-}
-
 size_t bench_run(const bench_peer *peer) {
   int ranks = peer->ranks.ranks;
   const char *sizes = getenv("BENCH_SIZES"), *ways = getenv("BENCH_WAYS");
   sizes = sizes != NULL ? sizes : "8 1024 32768 262144 1048576 16777216 134217728";
   size_t max = 0;
   for (const char *at = sizes; *at != '\0';) {
-    size_t bytes = next_size(&at);
+    size_t bytes = bench_next_size(&at);
     max = bytes > max ? bytes : max;
   }
   size_t room = max + sizeof(float) * (size_t)ranks;
@@ -178,7 +167,8 @@ size_t bench_run(const bench_peer *peer) {
   memset(out, 0, room);
   for (int op = 0; op < BENCH_OPS; op++) {
     for (const char *at = sizes; *at != '\0' && is_wanted((bench_op)op, ranks);) {
-      size_t bytes = next_size(&at), count = bytes / sizeof(float) / (has_blocks((bench_op)op) ? (size_t)ranks : 1);
+      size_t bytes = bench_next_size(&at),
+             count = bytes / sizeof(float) / (has_blocks((bench_op)op) ? (size_t)ranks : 1);
       bench_case c = {peer, (bench_op)op, bytes, count > 0 ? count : 1, in, out, 1};
       check_case(&c);
       if (ways == NULL || lists(ways, "back")) {
