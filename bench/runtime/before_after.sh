@@ -10,7 +10,7 @@
 set -euo pipefail
 old=$1 new=$2 ranks=${3:-2 4} rounds=${4:-5}
 ops=${BENCH_OPS:-allreduce allgather reduce_scatter broadcast alltoall}
-export BENCH_SIZES=${BENCH_SIZES:-8 64 1024 4096 32768 262144 1048576 16777216 134217728}
+export BENCH_SIZES=${BENCH_SIZES:-8 1024 32768 262144 1048576 16777216 134217728}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for ((round = 1; round <= rounds; round++)); do
