@@ -6,7 +6,6 @@
 
 #include "fork.h"
 #include "harness.h"
-#include "pending.h"
 
 static polyccl_comm *comm;
 static int my_rank;

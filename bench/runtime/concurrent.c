@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "fork.h"
-#include "pending.h"
 
 enum { PAIR = 2, MAX_SAMPLES = 31 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "fork.h"
-#include "pending.h"
 
 enum { SAMPLES = 51, BATCH = 100, MESSAGES = 8, ELEMENTS = 2 };
 
