@@ -2,78 +2,78 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
-#include <polyccl/polyccl.h>
-
+#include "fork.h"
 #include "harness.h"
-#include "runtime/launcher.h"
-
-typedef struct setup {
-  int ranks, shared;
-  void *board;
-} setup;
 
 static polyccl_comm *comm;
+static int my_rank;
 
-static void require(polyccl_result result) {
-  if (result != POLYCCL_SUCCESS) {
-    fprintf(stderr, "bench_polyccl: %s\n", polyccl_last_error());
-    exit(1);
+#ifdef BENCH_NO_STREAMS
+static void send_and_receive(bench_op op, const float *in, float *out, size_t count) {
+  (void)op, (void)in, (void)out, (void)count;
+  fprintf(stderr, "bench_polyccl: this library has no send and recv\n");
+  _exit(1);
+}
+#else
+static void send_and_receive(bench_op op, const float *in, float *out, size_t count) {
+  int peer = 1 - my_rank;
+  if (op == BENCH_SENDRECV) {
+    bench_require(polyccl_group_start());
+    bench_require(polyccl_send(in, count, POLYCCL_FLOAT32, peer, comm, NULL));
+    bench_require(polyccl_recv(out, count, POLYCCL_FLOAT32, peer, comm, NULL));
+    bench_require(polyccl_group_end());
+  } else if (my_rank == 0) {
+    bench_require(polyccl_send(in, count, POLYCCL_FLOAT32, peer, comm, NULL));
+    bench_require(polyccl_recv(out, count, POLYCCL_FLOAT32, peer, comm, NULL));
+  } else {
+    bench_require(polyccl_recv(out, count, POLYCCL_FLOAT32, peer, comm, NULL));
+    bench_require(polyccl_send(in, count, POLYCCL_FLOAT32, peer, comm, NULL));
   }
 }
+#endif
 
-static void *allocate_shared(size_t bytes) {
-  void *memory = NULL;
-  require(polyccl_mem_alloc(&memory, bytes));
-  return memory;
-}
-
-static void *allocate_private(size_t bytes) {
-  void *memory = NULL;
-  if (posix_memalign(&memory, 4096, bytes) != 0) {
-    exit(1);
-  }
-  return memory;
-}
-
-static void call(bench_op op, const float *in, float *out, size_t count) {
+static void call(bench_op op, const float *in, float *out, size_t count, int root) {
   switch (op) {
-    case BENCH_ALLREDUCE: require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL)); break;
-    case BENCH_ALLGATHER: require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, comm, NULL)); break;
-    case BENCH_REDUCE_SCATTER:
-      require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, comm, NULL));
+    case BENCH_ALLREDUCE:
+      bench_require(polyccl_allreduce(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, BENCH_BLOCKING(comm)));
       break;
-    case BENCH_BROADCAST: require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, 0, comm, NULL)); break;
-    default: require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, comm, NULL)); break;
+    case BENCH_ALLGATHER:
+      bench_require(polyccl_allgather(in, out, count, POLYCCL_FLOAT32, BENCH_BLOCKING(comm)));
+      break;
+    case BENCH_REDUCE_SCATTER:
+      bench_require(polyccl_reduce_scatter(in, out, count, POLYCCL_FLOAT32, POLYCCL_SUM, BENCH_BLOCKING(comm)));
+      break;
+    case BENCH_BROADCAST_IN_PLACE:
+      bench_require(polyccl_broadcast(out, out, count, POLYCCL_FLOAT32, root, BENCH_BLOCKING(comm)));
+      break;
+    case BENCH_BROADCAST:
+      bench_require(polyccl_broadcast(in, out, count, POLYCCL_FLOAT32, root, BENCH_BLOCKING(comm)));
+      break;
+    case BENCH_ALLTOALL: bench_require(polyccl_alltoall(in, out, count, POLYCCL_FLOAT32, BENCH_BLOCKING(comm))); break;
+    default: send_and_receive(op, in, out, count); break;
   }
 }
 
-static polyccl_result run_rank(polyccl_comm *mine, void *argument) {
-  const setup *s = argument;
+static void run_rank(const bench_ranks *r, polyccl_comm *mine, void *argument) {
+  const int *shared = argument;
   comm = mine;
-  bench_peer peer = {.name = s->shared ? "polyccl-shared" : "polyccl-private",
-                     .rank = polyccl_comm_user_rank(comm),
-                     .ranks = s->ranks,
-                     .allocate = s->shared ? allocate_shared : allocate_private,
+  my_rank = r->rank;
+  bench_peer peer = {.name = *shared ? "polyccl-shared" : "polyccl-private",
+                     .ranks = *r,
+                     .allocate = *shared ? bench_allocate_shared : bench_allocate_private,
                      .call = call};
-  if (bench_run(&peer, s->board) != 0) {
-    fprintf(stderr, "bench_polyccl: wrong results\n");
-    exit(1);
+  if (bench_run(&peer) != 0) {
+    _exit(1);
   }
-  return POLYCCL_SUCCESS;
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
+  int shared = argc == 3 && strcmp(argv[2], "shared") == 0;
+  if (argc != 3 || (!shared && strcmp(argv[2], "private") != 0)) {
     fprintf(stderr, "usage: bench_polyccl RANKS private|shared\n");
     return 2;
   }
-  setup s = {.ranks = atoi(argv[1]), .shared = strcmp(argv[2], "shared") == 0};
-  s.board = mmap(NULL, bench_board_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (s.board == MAP_FAILED) {
-    return 1;
-  }
-  require(pccl_launch_processes(s.ranks, run_rank, &s));
-  return 0;
+  return bench_fork(atoi(argv[1]), run_rank, &shared);
 }

@@ -1,173 +1,184 @@
 #include "harness.h"
 
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { MOST_RANKS = 64, MOST_SAMPLES = 101, MOST_BATCH = 200 };
+static const char *const op_names[BENCH_OPS] = {"allreduce", "allgather", "reduce_scatter", "broadcast_in_place",
+                                                "alltoall",  "sendrecv",  "pingpong",       "broadcast"};
 
-typedef struct board {
-  _Alignas(128) _Atomic uint32_t arrived;
-  _Alignas(128) _Atomic uint32_t phase;
-  _Alignas(128) double sample[MOST_RANKS][MOST_SAMPLES];
-  double estimate[MOST_RANKS];
-  _Atomic uint64_t wrong;
-} board;
+enum { SMALL = 32768, MAX_BATCH = 200 };
 
-static const char *const op_names[BENCH_OPS] = {"allreduce", "allgather", "reduce_scatter", "broadcast", "alltoall"};
+/* One operation at one size. */
+typedef struct bench_case {
+  const bench_peer *peer;
+  bench_op op;
+  size_t bytes, count;
+  float *in, *out;
+  int roots; /* the root goes round so many ranks; 1: it is rank 0 */
+} bench_case;
 
-size_t bench_board_bytes(void) { return sizeof(board); }
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static int has_blocks(bench_op op) {
+  return op == BENCH_ALLGATHER || op == BENCH_REDUCE_SCATTER || op == BENCH_ALLTOALL;
 }
 
-static void barrier(const bench_peer *peer, board *b) {
-  uint32_t phase = atomic_load(&b->phase);
-  if (atomic_fetch_add(&b->arrived, 1) + 1 == (uint32_t)peer->ranks) {
-    atomic_store(&b->arrived, 0);
-    atomic_store(&b->phase, phase + 1);
-    return;
-  }
-  int crowded = peer->ranks > sysconf(_SC_NPROCESSORS_ONLN);
-  for (unsigned spins = 1; atomic_load_explicit(&b->phase, memory_order_acquire) == phase; spins++) {
-    if (peer->progress != NULL) {
-      peer->progress();
-    }
-    if (crowded || spins % 100000 == 0) {
-      sched_yield();
-    }
-  }
+static size_t count_inputs(const bench_case *c) {
+  size_t blocks = c->op == BENCH_REDUCE_SCATTER || c->op == BENCH_ALLTOALL ? (size_t)c->peer->ranks.ranks : 1;
+  return c->count * blocks;
 }
 
-static int is_blocked(bench_op op) { return op != BENCH_ALLREDUCE && op != BENCH_BROADCAST; }
+static size_t count_outputs(const bench_case *c) {
+  size_t blocks = c->op == BENCH_ALLGATHER || c->op == BENCH_ALLTOALL ? (size_t)c->peer->ranks.ranks : 1;
+  return c->count * blocks;
+}
 
 /* Small whole numbers that tell ranks and places apart; sums are exact. */
 static float value_at(int rank, size_t index) { return (float)((rank + 1) * (int)(1 + index % 7)); }
 
-static float expected(const bench_peer *peer, bench_op op, size_t count, size_t i) {
-  int sum = peer->ranks * (peer->ranks + 1) / 2;
-  switch (op) {
+static float expected(const bench_case *c, size_t i) {
+  int rank = c->peer->ranks.rank, ranks = c->peer->ranks.ranks, sum = ranks * (ranks + 1) / 2;
+  size_t here = (size_t)rank * c->count;
+  switch (c->op) {
     case BENCH_ALLREDUCE: return (float)(sum * (int)(1 + i % 7));
-    case BENCH_ALLGATHER: return value_at((int)(i / count), i % count);
-    case BENCH_REDUCE_SCATTER: return (float)(sum * (int)(1 + ((size_t)peer->rank * count + i) % 7));
-    case BENCH_BROADCAST: return value_at(0, i);
-    default: return value_at((int)(i / count), (size_t)peer->rank * count + i % count);
+    case BENCH_ALLGATHER: return value_at((int)(i / c->count), i % c->count);
+    case BENCH_REDUCE_SCATTER: return (float)(sum * (int)(1 + (here + i) % 7));
+    case BENCH_ALLTOALL: return value_at((int)(i / c->count), here + i % c->count);
+    case BENCH_SENDRECV:
+    case BENCH_PINGPONG: return value_at(1 - rank, i);
+    default: return value_at(0, i);
   }
 }
 
-static void check(const bench_peer *peer, board *b, bench_op op, size_t count, const float *out) {
-  size_t length = op == BENCH_ALLGATHER || op == BENCH_ALLTOALL ? count * (size_t)peer->ranks : count;
-  uint64_t wrong = 0;
-  for (size_t i = 0; i < length; i++) {
-    wrong += out[i] != expected(peer, op, count, i);
+static void call_batch(void *argument, int batch) {
+  const bench_case *c = argument;
+  for (int i = 0, root = 0; i < batch; i++) {
+    c->peer->call(c->op, c->in, c->out, c->count, root);
+    root = root + 1 < c->roots ? root + 1 : 0;
   }
-  atomic_fetch_add(&b->wrong, wrong);
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static void report(const bench_peer *peer, board *b, bench_op op, size_t bytes, int samples) {
-  double slowest[MOST_SAMPLES];
-  for (int s = 0; s < samples; s++) {
-    slowest[s] = 0;
-    for (int r = 0; r < peer->ranks; r++) {
-      slowest[s] = b->sample[r][s] > slowest[s] ? b->sample[r][s] : slowest[s];
+static void check_case(bench_case *c) {
+  const bench_ranks *r = &c->peer->ranks;
+  size_t inputs = count_inputs(c), outputs = count_outputs(c), wrong = 0;
+  for (size_t i = 0; i < inputs; i++) {
+    c->in[i] = value_at(r->rank, i);
+  }
+  memset(c->out, 0xff, outputs * sizeof *c->out);
+  if (c->op == BENCH_BROADCAST_IN_PLACE && r->rank == 0) {
+    memcpy(c->out, c->in, outputs * sizeof *c->out);
+  }
+  bench_barrier(r);
+  call_batch(c, 1);
+  size_t first = outputs;
+  for (size_t i = outputs; i-- > 0;) {
+    if (c->out[i] != expected(c, i)) {
+      first = i;
+      wrong++;
     }
   }
-  qsort(slowest, (size_t)samples, sizeof *slowest, by_value);
-  printf("%s\t%s\t%d\t%zu\t%.3f\t%.3f\n", peer->name, op_names[op], peer->ranks, bytes, slowest[samples / 2] * 1e6,
-         slowest[0] * 1e6);
-  fflush(stdout);
+  if (wrong > 0) {
+    fprintf(stderr, "%s %s, %zu bytes: rank %d has %zu wrong elements of %zu, the first at %zu: %g instead of %g\n",
+            c->peer->name, op_names[c->op], c->bytes, r->rank, wrong, outputs, first, (double)c->out[first],
+            (double)expected(c, first));
+  }
+  bench_add_wrong(r, wrong);
+  bench_barrier(r);
 }
 
-static double seconds_per_case(void) {
-  const char *text = getenv("BENCH_SECONDS");
-  return text != NULL && atof(text) > 0 ? atof(text) : 0.3;
+/* Seconds of a call, roughly. */
+static double estimate(bench_case *c, int calls) {
+  const bench_ranks *r = &c->peer->ranks;
+  bench_barrier(r);
+  double start = bench_now();
+  call_batch(c, calls);
+  return bench_max(r, (bench_now() - start) / calls);
 }
 
-static void run_case(const bench_peer *peer, board *b, bench_op op, size_t bytes, float *in, float *out) {
-  size_t ranks = (size_t)peer->ranks, count = bytes / sizeof(float) / (is_blocked(op) ? ranks : 1);
-  count = count > 0 ? count : 1;
-  size_t in_length = op == BENCH_REDUCE_SCATTER || op == BENCH_ALLTOALL ? count * ranks : count;
-  size_t out_length = op == BENCH_ALLGATHER || op == BENCH_ALLTOALL ? count * ranks : count;
-  for (size_t i = 0; i < in_length; i++) {
-    in[i] = value_at(peer->rank, i);
+static double clip(double value, double min, double max) { return value < min ? min : value > max ? max : value; }
+
+static void report(const bench_case *c, const char *way, bench_times times) {
+  double scale = c->op == BENCH_PINGPONG ? 0.5e6 : 1e6;
+  if (c->peer->ranks.rank == 0) {
+    printf("%s\t%s\t%d\t%zu\t%.3f\t%.3f\t%s\n", c->peer->name, op_names[c->op], c->peer->ranks.ranks, c->bytes,
+           times.median * scale, times.min * scale, way);
+    fflush(stdout);
   }
-  memset(out, 0xff, out_length * sizeof *out);
-  barrier(peer, b);
-  peer->call(op, in, out, count);
-  check(peer, b, op, count, out);
-  barrier(peer, b);
-  int trial = bytes <= 65536 ? 10 : 2;
-  for (int i = 0; i < trial; i++) {
-    peer->call(op, in, out, count);
+}
+
+static void time_back_to_back(bench_case *c) {
+  c->roots = 1;
+  int trial = c->bytes <= 2 * SMALL ? 10 : 2;
+  bench_barrier(&c->peer->ranks);
+  call_batch(c, trial);
+  double each = estimate(c, trial);
+  int batch = (int)clip(0.0005 / each, 1, MAX_BATCH);
+  int samples = (int)clip(bench_setting("BENCH_SECONDS", 0.3) / (each * batch), 5, BENCH_MAX_SAMPLES);
+  report(c, "back", bench_sample(&c->peer->ranks, samples, batch, call_batch, c));
+}
+
+static void time_single(bench_case *c) {
+  int ranks = c->peer->ranks.ranks, small = c->bytes <= SMALL;
+  c->roots = ranks;
+  double each = estimate(c, small ? 10 : 1);
+  int batch = small ? (int)clip(0.005 / each, 1, MAX_BATCH) : 1;
+  batch -= batch > ranks ? batch % ranks : 0;
+  double room = 5 * bench_setting("BENCH_SECONDS", 0.3) / (each * batch);
+  int samples = c->bytes <= 1 << 20 ? 51 : c->bytes <= 16 << 20 ? 31 : 11;
+  samples = (int)clip(room, each > 1 ? 3 : 5, samples);
+  if (each <= 0.1) {
+    bench_sample(&c->peer->ranks, 2, batch, call_batch, c); /* warms up */
   }
-  barrier(peer, b);
-  double start = now();
-  for (int i = 0; i < trial; i++) {
-    peer->call(op, in, out, count);
-  }
-  b->estimate[peer->rank] = (now() - start) / trial;
-  barrier(peer, b);
-  double each = 0;
-  for (int r = 0; r < peer->ranks; r++) {
-    each = b->estimate[r] > each ? b->estimate[r] : each;
-  }
-  barrier(peer, b);
-  double fits = 0.0005 / each;
-  int batch = fits < 1 ? 1 : fits > MOST_BATCH ? MOST_BATCH : (int)fits;
-  double wanted = seconds_per_case() / (each * batch);
-  int samples = wanted < 5 ? 5 : wanted > MOST_SAMPLES ? MOST_SAMPLES : (int)wanted;
-  for (int s = 0; s < samples; s++) {
-    barrier(peer, b);
-    start = now();
-    for (int i = 0; i < batch; i++) {
-      peer->call(op, in, out, count);
+  report(c, "single", bench_sample(&c->peer->ranks, samples, batch, call_batch, c));
+}
+
+/* Whether `word` stands in a list whose words are apart by spaces or commas. NULL: no list. */
+static int lists(const char *list, const char *word) {
+  size_t length = strlen(word);
+  for (const char *at = list; at != NULL && *at != '\0';) {
+    size_t end = strcspn(at, " ,");
+    if (end == length && strncmp(at, word, length) == 0) {
+      return 1;
     }
-    b->sample[peer->rank][s] = (now() - start) / batch;
+    at += end + strspn(at + end, " ,");
   }
-  barrier(peer, b);
-  if (peer->rank == 0) {
-    report(peer, b, op, bytes, samples);
-  }
-  barrier(peer, b);
+  return 0;
 }
 
-size_t bench_run(const bench_peer *peer, void *shared) {
-  board *b = shared;
-  const char *ops = getenv("BENCH_OPS"), *list = getenv("BENCH_SIZES");
-  char sizes[400];
-  snprintf(sizes, sizeof sizes, "%s", list != NULL ? list : "8 1024 32768 262144 1048576 16777216 134217728");
-  size_t most = 0;
-  for (char *at = sizes; *at != '\0';) {
-    size_t bytes = strtoull(at, &at, 10);
-    most = bytes > most ? bytes : most;
-    at += strspn(at, " ,");
+static int is_wanted(bench_op op, int ranks) {
+  const char *ops = getenv("BENCH_OPS");
+  if ((op == BENCH_SENDRECV || op == BENCH_PINGPONG) && ranks != 2) {
+    return 0;
   }
-  size_t room = most + sizeof(float) * (size_t)peer->ranks;
+  return ops != NULL ? lists(ops, op_names[op]) : op != BENCH_BROADCAST;
+}
+
+size_t bench_run(const bench_peer *peer) {
+  int ranks = peer->ranks.ranks;
+  const char *sizes = getenv("BENCH_SIZES"), *ways = getenv("BENCH_WAYS");
+  sizes = sizes != NULL ? sizes : "8 1024 32768 262144 1048576 16777216 134217728";
+  size_t max = 0;
+  for (const char *at = sizes; *at != '\0';) {
+    size_t bytes = bench_next_size(&at);
+    max = bytes > max ? bytes : max;
+  }
+  size_t room = max + sizeof(float) * (size_t)ranks;
   float *in = peer->allocate(room), *out = peer->allocate(room);
   memset(in, 0, room);
   memset(out, 0, room);
   for (int op = 0; op < BENCH_OPS; op++) {
-    if (ops != NULL && strstr(ops, op_names[op]) == NULL) {
-      continue;
-    }
-    for (char *at = sizes; *at != '\0';) {
-      size_t bytes = strtoull(at, &at, 10);
-      at += strspn(at, " ,");
-      run_case(peer, b, (bench_op)op, bytes, in, out);
+    for (const char *at = sizes; *at != '\0' && is_wanted((bench_op)op, ranks);) {
+      size_t bytes = bench_next_size(&at),
+             count = bytes / sizeof(float) / (has_blocks((bench_op)op) ? (size_t)ranks : 1);
+      bench_case c = {peer, (bench_op)op, bytes, count > 0 ? count : 1, in, out, 1};
+      check_case(&c);
+      if (ways == NULL || lists(ways, "back")) {
+        time_back_to_back(&c);
+      }
+      if (ways == NULL || lists(ways, "single")) {
+        time_single(&c);
+      }
     }
   }
-  return atomic_load(&b->wrong);
+  bench_barrier(&peer->ranks);
+  return bench_add_wrong(&peer->ranks, 0);
 }

@@ -1,0 +1,46 @@
+# The lines of all rounds of one part of run.sh -> its table, of medians over the rounds.
+function median(list, n, values, i, j, t) {
+  n = split(list, values, " ")
+  for (i = 2; i <= n; i++) {
+    t = values[i] + 0
+    for (j = i - 1; j >= 1 && values[j] + 0 > t; j--) values[j + 1] = values[j]
+    values[j + 1] = t
+  }
+  return (values[int((n + 1) / 2)] + values[int(n / 2) + 1]) / 2
+}
+function put(row, column, value) {
+  if (!(row in place)) { place[row] = ++rows; name[rows] = row }
+  values[row, column] = values[row, column] " " value
+}
+function least(row, column, value) { if (!((row, column) in min) || value < min[row, column]) min[row, column] = value }
+
+part == "overhead" { put($1, $2, $3); least($1, $2, $4 + 0) }
+part == "concurrent" {
+  row = $3 " | " $2 " | " $4
+  put(row, $1, $5)
+}
+part == "first" {
+  row = $2 " | " $1
+  if ($3 == "failed") { put(row, "failed", 1); next }
+  put(row, "bytes", $3); put(row, "init", $4); put(row, "first", $5); put(row, "second", $6); put(row, "peak", $7)
+}
+END {
+  if (part == "overhead") {
+    print "| ns: median (min) | 1 rank | 2 ranks |\n|---|---|---|"
+    for (i = 1; i <= rows; i++)
+      printf "| %s | %.0f (%.0f) | %.0f (%.0f) |\n", name[i], median(values[name[i], 1]), min[name[i], 1], median(values[name[i], 2]), min[name[i], 2]
+  } else if (part == "concurrent") {
+    a = "one after another, NULL stream"; b = "one after another, two streams"; c = "at once, two streams"
+    print "| ranks | memory | bytes | " a " us | " b " | " c " | NULL stream / at once | in turn / at once |\n|---|---|---|---|---|---|---|---|"
+    for (i = 1; i <= rows; i++) {
+      x = median(values[name[i], a]); y = median(values[name[i], b]); z = median(values[name[i], c])
+      printf "| %s | %.1f | %.1f | %.1f | %.2f | %.2f |\n", name[i], x, y, z, x / z, y / z
+    }
+  } else {
+    print "| ranks | plan | first AllReduce ms | second ms | init ms | peak MiB |\n|---|---|---|---|---|---|"
+    for (i = 1; i <= rows; i++)
+      if ((name[i], "failed") in values) printf "| %s | failed | | | |\n", name[i]
+      else printf "| %s | %.2f | %.2f | %.2f | %.1f |\n", name[i], median(values[name[i], "first"]), median(values[name[i], "second"]), median(values[name[i], "init"]), median(values[name[i], "peak"])
+  }
+  print ""
+}
