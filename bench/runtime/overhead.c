@@ -1,5 +1,5 @@
 /* usage: bench_overhead RANKS: nanoseconds of small calls, which are what the library itself costs: an AllReduce of 8 B
- * on the NULL stream and on a stream, and a group of 8 sends and 8 receives of 8 B with the next rank (one rank: with
+ * on the NULL stream, and a group of 8 sends and 8 receives of 8 B with the next rank (one rank: with
  * itself). The cases take turns sample by sample. Prints case, ranks, median, min. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +13,21 @@ enum { SAMPLES = 51, BATCH = 100, MESSAGES = 8, ELEMENTS = 2 };
 typedef struct overhead {
   int next, previous;
   polyccl_comm *comm;
-  polyccl_stream *stream;
   float in[MESSAGES][ELEMENTS], out[MESSAGES][ELEMENTS];
 } overhead;
 
 /* Seconds of BATCH calls. */
 typedef double (*overhead_fn)(overhead *o);
 
-static void reduce(overhead *o, polyccl_stream *stream) {
-  bench_require(polyccl_allreduce(o->in[0], o->out[0], ELEMENTS, POLYCCL_FLOAT32, POLYCCL_SUM, o->comm, stream));
+static void reduce(overhead *o) {
+  bench_require(polyccl_allreduce(o->in[0], o->out[0], ELEMENTS, POLYCCL_FLOAT32, POLYCCL_SUM, o->comm, NULL));
 }
 
-static void exchange(overhead *o, int first, int messages, polyccl_stream *stream) {
+static void exchange(overhead *o, int first, int messages) {
   bench_require(polyccl_group_start());
   for (int m = first; m < first + messages; m++) {
-    bench_require(polyccl_send(o->in[m], ELEMENTS, POLYCCL_FLOAT32, o->next, o->comm, stream));
-    bench_require(polyccl_recv(o->out[m], ELEMENTS, POLYCCL_FLOAT32, o->previous, o->comm, stream));
+    bench_require(polyccl_send(o->in[m], ELEMENTS, POLYCCL_FLOAT32, o->next, o->comm, NULL));
+    bench_require(polyccl_recv(o->out[m], ELEMENTS, POLYCCL_FLOAT32, o->previous, o->comm, NULL));
   }
   bench_require(polyccl_group_end());
 }
@@ -36,35 +35,7 @@ static void exchange(overhead *o, int first, int messages, polyccl_stream *strea
 static double time_blocking(overhead *o) {
   double start = bench_now();
   for (int i = 0; i < BATCH; i++) {
-    reduce(o, NULL);
-  }
-  return bench_now() - start;
-}
-
-static double time_issue(overhead *o) {
-  double start = bench_now();
-  for (int i = 0; i < BATCH; i++) {
-    reduce(o, o->stream);
-  }
-  double seconds = bench_now() - start;
-  bench_require(polyccl_stream_synchronize(o->stream));
-  return seconds;
-}
-
-static double time_queue(overhead *o) {
-  double start = bench_now();
-  for (int i = 0; i < BATCH; i++) {
-    reduce(o, o->stream);
-  }
-  bench_require(polyccl_stream_synchronize(o->stream));
-  return bench_now() - start;
-}
-
-static double time_synchronized(overhead *o) {
-  double start = bench_now();
-  for (int i = 0; i < BATCH; i++) {
-    reduce(o, o->stream);
-    bench_require(polyccl_stream_synchronize(o->stream));
+    reduce(o);
   }
   return bench_now() - start;
 }
@@ -72,16 +43,7 @@ static double time_synchronized(overhead *o) {
 static double time_group(overhead *o) {
   double start = bench_now();
   for (int i = 0; i < BATCH; i++) {
-    exchange(o, 0, MESSAGES, NULL);
-  }
-  return bench_now() - start;
-}
-
-static double time_group_on_stream(overhead *o) {
-  double start = bench_now();
-  for (int i = 0; i < BATCH; i++) {
-    exchange(o, 0, MESSAGES, o->stream);
-    bench_require(polyccl_stream_synchronize(o->stream));
+    exchange(o, 0, MESSAGES);
   }
   return bench_now() - start;
 }
@@ -90,7 +52,7 @@ static double time_pairs(overhead *o) {
   double start = bench_now();
   for (int i = 0; i < BATCH; i++) {
     for (int m = 0; m < MESSAGES; m++) {
-      exchange(o, m, 1, NULL);
+      exchange(o, m, 1);
     }
   }
   return bench_now() - start;
@@ -102,11 +64,7 @@ static const struct {
   int messages; /* the outputs that it writes; 0: an AllReduce */
 } cases[] = {
     {"AllReduce, NULL stream", time_blocking, 0},
-    {"AllReduce on a stream, until the call returns", time_issue, 0},
-    {"AllReduce on a stream, 100 calls, then synchronize", time_queue, 0},
-    {"AllReduce on a stream, synchronize after each", time_synchronized, 0},
     {"group of 8 sends and 8 receives, NULL stream", time_group, MESSAGES},
-    {"group of 8 sends and 8 receives on a stream, synchronize", time_group_on_stream, MESSAGES},
     {"8 groups of a send and a receive, NULL stream", time_pairs, MESSAGES},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
@@ -142,7 +100,6 @@ static void run_rank(const bench_ranks *r, polyccl_comm *comm, void *argument) {
       o.in[m][e] = value_at(r->rank, m, e);
     }
   }
-  bench_require(polyccl_stream_create(&o.stream));
   for (int c = 0; c < CASES; c++) {
     if (strstr(cases[c].name, only) != NULL) {
       check(r, &o, c);
@@ -162,7 +119,6 @@ static void run_rank(const bench_ranks *r, polyccl_comm *comm, void *argument) {
       printf("%s\t%d\t%.1f\t%.1f\n", cases[c].name, r->ranks, median * 1e9, seconds[c][0] * 1e9);
     }
   }
-  bench_require(polyccl_stream_destroy(o.stream));
 }
 
 int main(int argc, char **argv) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD [ROUNDS]: the runtime's own figures: what a call costs, two communicators at once, first calls.
-# PARTS narrows it: overhead, concurrent, first. BENCH_SIZES: bytes of the AllReduces at once. FIRST_RANKS: of the first
+# PARTS narrows it: overhead, first. FIRST_RANKS: of the first
 # calls (default "8 64 256 1024"); BENCH_FIRST: another build of bench_first_call that takes turns with BUILD's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build=$1 rounds=${2:-5} parts=${PARTS:-overhead concurrent first}
+build=$1 rounds=${2:-5} parts=${PARTS:-overhead first}
 bench=$build/bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,11 +25,6 @@ for ((round = 1; round <= rounds; round++)); do
   for part in $parts; do
     case $part in
       overhead) for ranks in 1 2; do "$bench/bench_overhead" "$ranks" >>"$work/overhead"; done ;;
-      concurrent)
-        for ranks in 2 4; do
-          for memory in private shared; do "$bench/bench_concurrent" "$ranks" "$memory" >>"$work/concurrent"; done
-        done
-        ;;
       first)
         for ranks in ${FIRST_RANKS:-8 64 256 1024}; do
           rm -rf "$work/cache" && mkdir "$work/cache"

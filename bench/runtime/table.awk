@@ -15,10 +15,6 @@ function put(row, column, value) {
 function least(row, column, value) { if (!((row, column) in min) || value < min[row, column]) min[row, column] = value }
 
 part == "overhead" { put($1, $2, $3); least($1, $2, $4 + 0) }
-part == "concurrent" {
-  row = $3 " | " $2 " | " $4
-  put(row, $1, $5)
-}
 part == "first" {
   row = $2 " | " $1
   if ($3 == "failed") { put(row, "failed", 1); next }
@@ -29,13 +25,6 @@ END {
     print "| ns: median (min) | 1 rank | 2 ranks |\n|---|---|---|"
     for (i = 1; i <= rows; i++)
       printf "| %s | %.0f (%.0f) | %.0f (%.0f) |\n", name[i], median(values[name[i], 1]), min[name[i], 1], median(values[name[i], 2]), min[name[i], 2]
-  } else if (part == "concurrent") {
-    a = "one after another, NULL stream"; b = "one after another, two streams"; c = "at once, two streams"
-    print "| ranks | memory | bytes | " a " us | " b " | " c " | NULL stream / at once | in turn / at once |\n|---|---|---|---|---|---|---|---|"
-    for (i = 1; i <= rows; i++) {
-      x = median(values[name[i], a]); y = median(values[name[i], b]); z = median(values[name[i], c])
-      printf "| %s | %.1f | %.1f | %.1f | %.2f | %.2f |\n", name[i], x, y, z, x / z, y / z
-    }
   } else {
     print "| ranks | plan | first AllReduce ms | second ms | init ms | peak MiB |\n|---|---|---|---|---|---|"
     for (i = 1; i <= rows; i++)

@@ -108,8 +108,7 @@ static polyccl_result submit(vector_call *call, polyccl_stream *stream, size_t c
   for (int rank = 0; counts != NULL && rank < call->ranks; rank++) {
     mixed = pccl_mix64(mixed ^ counts[rank]);
   }
-  pccl_work work = {
-                    .claim = {.count = count,
+  pccl_work work = {.claim = {.count = count,
                               .plan = mixed | 1,
                               .collective = (int16_t)call->number,
                               .dtype = (int16_t)call->dtype,

@@ -14,13 +14,13 @@
 
 #include "runtime/launcher.h"
 
-#define TRY(call)                                           \
-  do {                                                      \
-    polyccl_result tried = (call);                          \
-    if (tried != POLYCCL_SUCCESS) {                         \
+#define TRY(call)                                               \
+  do {                                                          \
+    polyccl_result tried = (call);                              \
+    if (tried != POLYCCL_SUCCESS) {                             \
       fprintf(stderr, "%s: %s\n", #call, polyccl_last_error()); \
-      return tried;                                         \
-    }                                                       \
+      return tried;                                             \
+    }                                                           \
   } while (0)
 
 static int32_t tag(int from, int to, size_t i) { return (int32_t)(from * 1000003 + to * 10007 + (int)i); }
@@ -29,7 +29,8 @@ static int32_t tag(int from, int to, size_t i) { return (int32_t)(from * 1000003
 static polyccl_result all_to_all(polyccl_comm *comm, void *argument) {
   size_t count = *(const size_t *)argument;
   int rank = polyccl_comm_user_rank(comm), ranks = polyccl_comm_count(comm);
-  int32_t *out = malloc((count + 1) * (size_t)ranks * sizeof *out), *in = calloc((count + 1) * (size_t)ranks, sizeof *in);
+  int32_t *out = malloc((count + 1) * (size_t)ranks * sizeof *out),
+          *in = calloc((count + 1) * (size_t)ranks, sizeof *in);
   if (out == NULL || in == NULL) {
     return POLYCCL_ERROR_MEMORY;
   }
