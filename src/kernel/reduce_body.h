@@ -123,8 +123,8 @@ DEFINE_ORDER(max_double, double, uint64_t, >, &, 0x7ff8000000000000u)
 #define PLAIN_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define PLUS(a, b) ((a) + (b))
 #define TIMES(a, b) ((a) * (b))
-#define EITHER(a, b) (((a) | (b)) != 0)
-#define BOTH(a, b) (((a) != 0) & ((b) != 0))
+#define EITHER(a, b) (uint8_t)((unsigned)((a) != 0) | (unsigned)((b) != 0))
+#define BOTH(a, b) (uint8_t)((unsigned)((a) != 0) & (unsigned)((b) != 0))
 #define SAME(a) (a)
 
 /* A destination may be one of the sources. Loops say that elements do not depend on each other, since the compiler's
