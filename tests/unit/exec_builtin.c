@@ -31,10 +31,10 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static int32_t value_at(int rank, size_t index) { return (int32_t)((size_t)rank * 1000003 + index * 7 + 1); }
 
 static int32_t expected(polyccl_collective collective, int ranks, int rank, int root, size_t count, size_t i) {
-  int32_t sum = 0;
+  uint32_t sum = 0; /* wraps, as sums of integers do */
   size_t at = collective == POLYCCL_REDUCE_SCATTER ? (size_t)rank * count + i : i;
   for (int r = 0; r < ranks; r++) {
-    sum += value_at(r, at);
+    sum += (uint32_t)value_at(r, at);
   }
   switch (collective) {
     case POLYCCL_ALLGATHER:
@@ -42,7 +42,7 @@ static int32_t expected(polyccl_collective collective, int ranks, int rank, int 
     case POLYCCL_ALLTOALL: return value_at((int)(i / count), (size_t)rank * count + i % count);
     case POLYCCL_BROADCAST: return value_at(root, i);
     case POLYCCL_SCATTER: return value_at(root, (size_t)rank * count + i);
-    default: return sum;
+    default: return (int32_t)sum;
   }
 }
 
