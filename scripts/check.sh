@@ -20,7 +20,7 @@ ctest --test-dir build/check -j2 --no-label-summary
 
 section "address and undefined-behaviour sanitizers"
 scripts/build.sh asan
-ctest --test-dir build/asan -j2 -LE 'slow|python|page' --no-label-summary
+ctest --test-dir build/asan -j2 -LE 'slow|python|page|models' --no-label-summary
 
 section "thread sanitizer"
 scripts/build.sh tsan
