@@ -4,7 +4,7 @@
 # the operations one by one, and each operation through the programs, a round's first being the next one's last.
 # PEERS: openmpi, mpich (default: both; only openmpi if ranks outnumber cores, since MPICH never yields a core then and
 # takes milliseconds a call). BENCH_OPS, BENCH_SIZES, BENCH_WAYS, BENCH_SECONDS narrow it (harness.h). LINES_FILE: a file
-# that keeps the lines of all rounds, from which `awk -F'\t' -f table.awk FILE` makes the tables again.
+# that keeps the lines of all rounds, from which `awk -F'\t' -f ../median.awk -f table.awk FILE` makes the tables again.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 ranks=${2:-2} rounds=${3:-5}
@@ -43,4 +43,4 @@ for ((round = 1; round <= rounds; round++)); do
   done
   programs=("${programs[@]:1}" "${programs[0]}")
 done
-awk -F'\t' -f "$here/table.awk" "$lines"
+awk -F'\t' -f "$here/../median.awk" -f "$here/table.awk" "$lines"

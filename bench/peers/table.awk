@@ -1,14 +1,5 @@
 # Lines of name, operation, ranks, bytes, median, min, way -> for each way the medians over the rounds (in brackets the
 # min), then the time of the fastest peer divided by PolyCCL's, bold where PolyCCL is behind.
-function median(list, n, values, i, j, t) {
-  n = split(list, values, " ")
-  for (i = 2; i <= n; i++) {
-    t = values[i] + 0
-    for (j = i - 1; j >= 1 && values[j] + 0 > t; j--) values[j + 1] = values[j]
-    values[j + 1] = t
-  }
-  return (values[int((n + 1) / 2)] + values[int(n / 2) + 1]) / 2
-}
 function size(bytes) {
   if (bytes >= 1048576 && bytes % 1048576 == 0) return bytes / 1048576 " MiB"
   if (bytes >= 1024 && bytes % 1024 == 0) return bytes / 1024 " KiB"

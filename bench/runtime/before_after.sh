@@ -8,6 +8,7 @@
 # back to back have both. Broadcast is out of place, as it was then. BENCH_SIZES, BENCH_OPS, BENCH_WAYS, BENCH_SECONDS
 # narrow it (bench/peers/harness.h).
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 old=$1 new=$2 ranks=${3:-2 4} rounds=${4:-5}
 ops=${BENCH_OPS:-allreduce allgather reduce_scatter broadcast alltoall}
 export BENCH_SIZES=${BENCH_SIZES:-8 1024 32768 262144 1048576 16777216 134217728}
@@ -27,36 +28,4 @@ for ((round = 1; round <= rounds; round++)); do
     done
   done
 done
-# which, name, operation, ranks, bytes, median, min, way
-awk -F'\t' '
-  function median(list, n, values, i, j, t) {
-    n = split(list, values, " ")
-    for (i = 2; i <= n; i++) {
-      t = values[i] + 0
-      for (j = i - 1; j >= 1 && values[j] + 0 > t; j--) values[j + 1] = values[j]
-      values[j + 1] = t
-    }
-    return (values[int((n + 1) / 2)] + values[int(n / 2) + 1]) / 2
-  }
-  {
-    row = $4 SUBSEP $8 SUBSEP $3 SUBSEP substr($2, 9) SUBSEP $5
-    if (!(row in seen)) { seen[row] = 1; rows[++count] = row }
-    times[row, $1] = times[row, $1] " " $6
-  }
-  END {
-    print "| ranks | way | operation | memory | bytes | before us | after us | before / after |"
-    print "|---|---|---|---|---|---|---|---|"
-    for (i = 1; i <= count; i++) {
-      if (!((rows[i], "old") in times) || !((rows[i], "new") in times)) continue
-      split(rows[i], key, SUBSEP)
-      b = median(times[rows[i], "old"]); a = median(times[rows[i], "new"])
-      printf "| %d | %s | %s | %s | %d | %.2f | %.2f | %.2f |\n", key[1], key[2], key[3], key[4], key[5], b, a, b / a
-      group = key[1] " ranks, " key[2] ", " key[4]
-      if (!(group in cells)) groups[++named] = group
-      cells[group]++; logs[group] += log(b / a); slower[group] += a > b * 1.05
-    }
-    print ""
-    for (g = 1; g <= named; g++)
-      printf "%s: geometric mean of before / after %.2f; more than 5 %% slower in %d of %d\n", groups[g],
-        exp(logs[groups[g]] / cells[groups[g]]), slower[groups[g]], cells[groups[g]]
-  }' "$work/lines"
+awk -F'\t' -f "$here/../median.awk" -f "$here/before_after.awk" "$work/lines"

@@ -8,7 +8,7 @@ build=$1 rounds=${2:-5} parts=${PARTS:-overhead first}
 bench=$build/bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-table() { awk -F'\t' -v part="$1" -f "$here/table.awk" "$work/$1"; }
+table() { awk -F'\t' -v part="$1" -f "$here/../median.awk" -f "$here/table.awk" "$work/$1"; }
 
 measure_first() { # NAME PROGRAM RANKS CACHE: a line, also if the ranks do not get there within two minutes
   local status=0

@@ -1,13 +1,4 @@
 # The lines of all rounds of one part of run.sh -> its table, of medians over the rounds.
-function median(list, n, values, i, j, t) {
-  n = split(list, values, " ")
-  for (i = 2; i <= n; i++) {
-    t = values[i] + 0
-    for (j = i - 1; j >= 1 && values[j] + 0 > t; j--) values[j + 1] = values[j]
-    values[j + 1] = t
-  }
-  return (values[int((n + 1) / 2)] + values[int(n / 2) + 1]) / 2
-}
 function put(row, column, value) {
   if (!(row in place)) { place[row] = ++rows; name[rows] = row }
   values[row, column] = values[row, column] " " value
