@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct pccl_map {
   uint64_t *slots; /* pairs key + 1, value; key + 1 == 0: empty */
@@ -26,6 +27,17 @@ static inline uint64_t pccl_mix64(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+/* Mixes bytes into a digest, a word at a time; the last word is filled up with zeros. */
+static inline uint64_t pccl_mix_bytes(uint64_t digest, const void *data, size_t bytes) {
+  const char *at = data;
+  for (size_t done = 0; done < bytes; done += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, at + done, bytes - done < sizeof word ? bytes - done : sizeof word);
+    digest = pccl_mix64(digest ^ word);
+  }
+  return digest;
 }
 
 #endif

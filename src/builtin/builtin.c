@@ -151,14 +151,6 @@ static polyccl_result make_image(void *context, const char *key, pccl_image **im
   return alike ? pccl_image_refuse(key, result, polyccl_last_error(), image) : result;
 }
 
-static uint64_t digest_text(const pccl_builtin_program *program) {
-  uint64_t digest = 0;
-  for (size_t i = 0; i < program->bytes; i++) {
-    digest = pccl_mix64(digest ^ program->text[i]);
-  }
-  return digest;
-}
-
 static polyccl_result find_image(const making *m, pccl_image **image) {
   if (m->text == NULL) {
     return pccl_fail(POLYCCL_ERROR_INTERNAL, "the program %s is not built in", m->row->program);
@@ -168,8 +160,9 @@ static polyccl_result find_image(const making *m, pccl_image **image) {
     snprintf(root, sizeof root, "-root%d", m->root);
   }
   snprintf(key, sizeof key, "%s-%016llx-%s-%dranks%s-%d-buffer%zu", m->row->program,
-           (unsigned long long)digest_text(m->text), polyccl_protocol_name(m->row->protocol), m->builtin->member->ranks,
-           root, (int)m->row->placement, m->builtin->buffer_bytes);
+           (unsigned long long)pccl_mix_bytes(0, m->text->text, m->text->bytes),
+           polyccl_protocol_name(m->row->protocol), m->builtin->member->ranks, root, (int)m->row->placement,
+           m->builtin->buffer_bytes);
   return pccl_image_find(m->builtin->member, key, make_image, (void *)(uintptr_t)m, image);
 }
 

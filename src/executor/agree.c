@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "transport/wait.h"
 
@@ -85,6 +86,19 @@ polyccl_result pccl_find_disagreement(pccl_member *member) {
   return POLYCCL_SUCCESS;
 }
 
+polyccl_result pccl_compare_calls(pccl_member *member, uint64_t *compare_at, bool at_once) {
+  static const uint64_t after_ns = 20u * 1000 * 1000, every_ns = 100u * 1000 * 1000;
+  uint64_t now = pccl_now();
+  if (*compare_at == 0) {
+    *compare_at = now + after_ns;
+  }
+  if (!at_once && now < *compare_at) {
+    return POLYCCL_SUCCESS;
+  }
+  *compare_at = now + every_ns;
+  return pccl_find_disagreement(member);
+}
+
 static polyccl_result never_called(pccl_member *member) {
   pccl_claim ours = {.op = -1, .root = -1, .id = -1};
   pccl_board_claim(member->board, member->rank, member->calls, &ours);
@@ -118,9 +132,10 @@ polyccl_result pccl_agree(pccl_member *member) {
   pccl_backoff backoff = {0};
   while (!all_called(member)) {
     polyccl_result result = pccl_idle(member, &backoff);
-    if (result != POLYCCL_SUCCESS) {
+    if (result != POLYCCL_SUCCESS || backoff.timed_out) {
+      result = result == POLYCCL_SUCCESS ? never_called(member) : result;
       pccl_busy(member, &backoff);
-      return result == POLYCCL_ERROR_TIMEOUT && !pccl_board_aborted(member->board) ? never_called(member) : result;
+      return result;
     }
   }
   pccl_busy(member, &backoff);

@@ -28,4 +28,9 @@ polyccl_result pccl_agree(pccl_member *member);
  * names the first call that differs. */
 polyccl_result pccl_find_disagreement(pccl_member *member);
 
+/* The same for a call that waits in vain and asks again and again: the comparison reads what every rank has left on the
+ * board, so it is made only after a while and then now and then, unless `at_once`. *compare_at is the caller's, 0 when
+ * it begins to wait. */
+polyccl_result pccl_compare_calls(pccl_member *member, uint64_t *compare_at, bool at_once);
+
 #endif

@@ -1,7 +1,6 @@
 /* Who holds up a call: the rank that it waits for, and whether that rank still comes. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "executor/agree.h"
 #include "executor/execute.h"
@@ -45,7 +44,8 @@ int pccl_execution_awaits(const pccl_execution *x, char *text, size_t length) {
   return -1;
 }
 
-void pccl_describe_chain(const pccl_member *member, int peer, char *text, size_t length) {
+/* Follows who waits for whom to the rank that holds up all. */
+static void describe_chain(const pccl_member *member, int peer, char *text, size_t length) {
   text[0] = '\0';
   int last = peer;
   size_t used = 0;
@@ -64,14 +64,18 @@ void pccl_describe_chain(const pccl_member *member, int peer, char *text, size_t
   }
 }
 
-static polyccl_result give_up(const pccl_execution *x) {
-  pccl_member *member = x->member;
-  char whom[160], chain[160];
-  int peer = pccl_execution_awaits(x, whom, sizeof whom);
-  pccl_describe_chain(member, peer, chain, sizeof chain);
+polyccl_result pccl_give_up(pccl_member *member, int peer, const char *whom) {
+  char chain[160];
+  describe_chain(member, peer, chain, sizeof chain);
   pccl_board_abort(member->board, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s for %s%s", member->rank,
                    (unsigned long long)(member->timeout_ns / 1000000000u), whom, chain);
   return pccl_board_error(member->board);
+}
+
+static polyccl_result give_up(const pccl_execution *x) {
+  char whom[160];
+  int peer = pccl_execution_awaits(x, whom, sizeof whom);
+  return pccl_give_up(x->member, peer, whom);
 }
 
 /* A rank that has left will send and take nothing more. What it did before is visible once it is seen to have left, so
@@ -95,15 +99,6 @@ polyccl_result pccl_execution_check(pccl_execution *x, bool timed_out) {
     pccl_board_abort(x->member->board, x->failed, "rank %d: %s", x->member->rank, polyccl_last_error());
     return pccl_board_error(x->member->board);
   }
-  /* The comparison reads what every rank has left on the board, so it is not made at once. */
-  static const uint64_t compare_after_ns = 20u * 1000 * 1000, compare_every_ns = 100u * 1000 * 1000;
-  uint64_t now = pccl_now();
-  if (x->compare_at == 0) {
-    x->compare_at = now + compare_after_ns;
-  }
-  if (timed_out || now >= x->compare_at) {
-    x->compare_at = now + compare_every_ns;
-    PCCL_TRY(pccl_find_disagreement(x->member));
-  }
+  PCCL_TRY(pccl_compare_calls(x->member, &x->compare_at, timed_out));
   return timed_out ? give_up(x) : check_left(x);
 }

@@ -250,9 +250,8 @@ polyccl_result pccl_exchange_wait(pccl_exchange *x) {
       continue;
     }
     polyccl_result result = pccl_idle(x->member, &backoff);
-    bool timed_out = result == POLYCCL_ERROR_TIMEOUT && !pccl_board_aborted(x->member->board);
-    if (timed_out || ((result == POLYCCL_SUCCESS && backoff.armed) || x->failed != POLYCCL_SUCCESS)) {
-      result = pccl_exchange_check(x, timed_out);
+    if ((result == POLYCCL_SUCCESS && (backoff.armed || backoff.timed_out)) || x->failed != POLYCCL_SUCCESS) {
+      result = pccl_exchange_check(x, backoff.timed_out);
     }
     if (__builtin_expect(result != POLYCCL_SUCCESS, 0)) {
       pccl_busy(x->member, &backoff);

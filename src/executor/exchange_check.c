@@ -72,14 +72,10 @@ static int awaits(const pccl_exchange *x, size_t *from, char *text, size_t lengt
 }
 
 static polyccl_result give_up(const pccl_exchange *x) {
-  pccl_member *member = x->member;
-  char whom[160], chain[160];
+  char whom[160];
   size_t from = 0;
   int peer = awaits(x, &from, whom, sizeof whom);
-  pccl_describe_chain(member, peer, chain, sizeof chain);
-  pccl_board_abort(member->board, POLYCCL_ERROR_TIMEOUT, "rank %d waited %llu s for %s%s", member->rank,
-                   (unsigned long long)(member->timeout_ns / 1000000000u), whom, chain);
-  return pccl_board_error(member->board);
+  return pccl_give_up(x->member, peer, whom);
 }
 
 /* A rank that has left will send and take nothing more. What it did before is visible once it is seen to have left, so
@@ -106,15 +102,6 @@ polyccl_result pccl_exchange_check(pccl_exchange *x, bool timed_out) {
   if (x->failed != POLYCCL_SUCCESS) {
     return x->failed;
   }
-  /* The comparison reads what every rank has left on the board, so it is not made at once. */
-  static const uint64_t compare_after_ns = 20u * 1000 * 1000, compare_every_ns = 100u * 1000 * 1000;
-  uint64_t now = pccl_now();
-  if (x->compare_at == 0) {
-    x->compare_at = now + compare_after_ns;
-  }
-  if (timed_out || now >= x->compare_at) {
-    x->compare_at = now + compare_every_ns;
-    PCCL_TRY(pccl_find_disagreement(x->member));
-  }
+  PCCL_TRY(pccl_compare_calls(x->member, &x->compare_at, timed_out));
   return timed_out ? give_up(x) : check_left(x);
 }

@@ -65,8 +65,9 @@ bool pccl_end_ready(const pccl_prepared *p, pccl_end *end);
 
 /* Whom the call waits for: the first thread block that waits for another rank; -1: nobody. */
 int pccl_execution_awaits(const pccl_execution *execution, char *text, size_t length);
-/* Follows who waits for whom, from `peer` to the rank that holds up all. */
-void pccl_describe_chain(const pccl_member *member, int peer, char *text, size_t length);
+/* Ends the communicator, since this rank has waited too long for `peer` (-1: itself), which `whom` names. The error
+ * follows who waits for whom to the rank that holds up all. */
+polyccl_result pccl_give_up(pccl_member *member, int peer, const char *whom);
 /* A sender whose message may still be read in our buffers; NULL: they are the caller's again. */
 const pccl_end *pccl_execution_lends(const pccl_execution *execution);
 

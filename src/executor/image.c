@@ -58,13 +58,7 @@ pccl_image_arrays pccl_image_arrays_of(const pccl_image_head *head) {
 /* Every step of it can be undone, so another word anywhere gives another sum. */
 uint64_t pccl_image_checksum(const pccl_image_head *head) {
   const char *begin = (const char *)(&head->checksum + 1), *end = (const char *)head + head->bytes;
-  uint64_t sum = pccl_mix64(head->bytes);
-  for (const char *at = begin; at < end; at += sizeof(uint64_t)) {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    sum = pccl_mix64(sum ^ word);
-  }
-  return sum;
+  return pccl_mix_bytes(pccl_mix64(head->bytes), begin, (size_t)(end - begin));
 }
 
 bool pccl_image_head_is_right(const pccl_image_head *head, size_t bytes, const char *key) {

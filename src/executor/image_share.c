@@ -24,10 +24,7 @@ typedef struct share {
 
 /* Connections' numbers have less than 62 bits. Two keys with one number are told apart by the image's key. */
 static uint64_t number_of(const char *key, bool image) {
-  uint64_t number = 0;
-  for (; *key != '\0'; key++) {
-    number = pccl_mix64(number ^ (unsigned char)*key);
-  }
+  uint64_t number = pccl_mix_bytes(0, key, strlen(key));
   return number >> 2 | (uint64_t)1 << 63 | (uint64_t)image << 62;
 }
 

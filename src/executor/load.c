@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/map.h"
-#include "base/size.h"
 #include "base/vec.h"
 #include "executor/image_find.h"
 #include "kernel/mean.h"
@@ -321,7 +320,6 @@ static void describe_plan(const polyccl_plan *plan, const polyccl_verify_report 
   head->redops = plan->redops;
   head->uneven = report->uneven;
   head->reduces = pccl_collective_reduces(plan->collective);
-  head->uniform = 0;
 }
 
 /* The plan with marks that hold for its ranks' placements; it shares all but its steps. */
@@ -368,18 +366,8 @@ polyccl_result pccl_image_make(const char *key, const polyccl_plan *plan, size_t
 
 /* ---- plans of the user ---- */
 
-static uint64_t digest_bytes(uint64_t digest, const void *data, size_t count, size_t element) {
-  const char *at = data;
-  size_t bytes = data != NULL ? count * element : 0;
-  digest = pccl_mix64(digest ^ count);
-  for (uint64_t word; bytes > 0; at += sizeof word) {
-    size_t piece = pccl_min_size(bytes, sizeof word);
-    word = 0;
-    memcpy(&word, at, piece);
-    digest = pccl_mix64(digest ^ word);
-    bytes -= piece;
-  }
-  return digest;
+static uint64_t digest_array(uint64_t digest, const void *data, size_t count, size_t element) {
+  return pccl_mix_bytes(pccl_mix64(digest ^ count), data, data != NULL ? count * element : 0);
 }
 
 /* Of everything in the plan but its name and source files. The plan may be wrong in any way. */
@@ -397,15 +385,15 @@ static uint64_t digest_plan(const polyccl_plan *plan, uint64_t digest) {
                           plan->redops,
                           (int64_t)plan->min_bytes,
                           (int64_t)plan->max_bytes};
-  digest = digest_bytes(digest, head, sizeof head / sizeof *head, sizeof *head);
-  digest = digest_bytes(digest, plan->rank, plan->ranks > 0 ? (size_t)plan->ranks : 0, sizeof *plan->rank);
-  digest = digest_bytes(digest, plan->tb, plan->tbs, sizeof *plan->tb);
-  digest = digest_bytes(digest, plan->step, plan->steps, sizeof *plan->step);
-  digest = digest_bytes(digest, plan->wait, plan->waits, sizeof *plan->wait);
-  digest = digest_bytes(digest, plan->connection, plan->connections, sizeof *plan->connection);
-  digest = digest_bytes(digest, plan->post, plan->posts, sizeof *plan->post);
-  digest = digest_bytes(digest, plan->leaf, plan->leaves, sizeof *plan->leaf);
-  return digest_bytes(digest, plan->absent, plan->absents, sizeof *plan->absent);
+  digest = digest_array(digest, head, sizeof head / sizeof *head, sizeof *head);
+  digest = digest_array(digest, plan->rank, plan->ranks > 0 ? (size_t)plan->ranks : 0, sizeof *plan->rank);
+  digest = digest_array(digest, plan->tb, plan->tbs, sizeof *plan->tb);
+  digest = digest_array(digest, plan->step, plan->steps, sizeof *plan->step);
+  digest = digest_array(digest, plan->wait, plan->waits, sizeof *plan->wait);
+  digest = digest_array(digest, plan->connection, plan->connections, sizeof *plan->connection);
+  digest = digest_array(digest, plan->post, plan->posts, sizeof *plan->post);
+  digest = digest_array(digest, plan->leaf, plan->leaves, sizeof *plan->leaf);
+  return digest_array(digest, plan->absent, plan->absents, sizeof *plan->absent);
 }
 
 typedef struct load_request {

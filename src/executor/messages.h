@@ -35,7 +35,7 @@ static inline size_t line_payload(polyccl_protocol protocol) {
 /* Bytes of a message that one run takes. */
 static inline size_t run_pitch(polyccl_protocol protocol, size_t bytes) {
   size_t unit = protocol == POLYCCL_SIMPLE ? 64 : line_payload(protocol);
-  return (bytes + unit - 1) / unit * unit;
+  return pccl_round_up(bytes, unit);
 }
 
 /* Elements of [start, start + n) that are among the first `valid`. */

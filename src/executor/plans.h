@@ -148,8 +148,8 @@ typedef struct pccl_executor {
  * `buffer_bytes` bounds the slots of a rank's receiving ends. The caller owns a reference. */
 polyccl_result pccl_load(const polyccl_plan *plan, pccl_member *member, size_t buffer_bytes, pccl_loaded **loaded);
 
-/* From the cache or new; the caller owns a reference. INVALID, UNSUPPORTED: the plan cannot do this call, with the
- * reason. */
+/* From the cache or new; it stays valid until the next call of this function, and longer for who keeps it. INVALID,
+ * UNSUPPORTED: the plan cannot do this call, with the reason. */
 polyccl_result pccl_prepare(pccl_executor *executor, pccl_loaded *plan, size_t count, polyccl_dtype dtype,
                             polyccl_redop op, pccl_prepared **prepared);
 pccl_prepared *pccl_prepared_keep(pccl_prepared *prepared);

@@ -172,10 +172,7 @@ polyccl_result pccl_plan_end(pccl_executor *executor, const pccl_loaded *plan, c
                              .channel = link->channel,
                              .protocol = executor->member.lines ? plan->protocol : POLYCCL_SIMPLE,
                              .log2_bytes = plan->log2_ring,
-                             .log2_depth = 0};
-  while (1u << key.log2_depth < plan->depth) {
-    key.log2_depth++;
-  }
+                             .log2_depth = __builtin_ctz(plan->depth)};
   if (plan->generated != NULL) { /* its LL flags are of another kind */
     key.channel += PCCL_MAX_PLAN_CHANNEL + 1;
   }
@@ -306,7 +303,7 @@ polyccl_result pccl_prepare(pccl_executor *executor, pccl_loaded *plan, size_t c
       *at = p->next;
       p->next = executor->recent;
       executor->recent = p;
-      *prepared = pccl_prepared_keep(p);
+      *prepared = p;
       return POLYCCL_SUCCESS;
     }
   }
@@ -326,7 +323,7 @@ polyccl_result pccl_prepare(pccl_executor *executor, pccl_loaded *plan, size_t c
   if (++executor->prepared > MAX_PREPARED) {
     forget(executor, MAX_PREPARED / 2);
   }
-  *prepared = pccl_prepared_keep(made);
+  *prepared = made;
   return POLYCCL_SUCCESS;
 }
 

@@ -19,14 +19,9 @@ static polyccl_result run(polyccl_comm *comm, const pccl_work *work) {
   return result;
 }
 
-static void free_work(pccl_work *work) {
-  free(work->transfer);
-  free(work->stage);
-}
-
 polyccl_result pccl_work_run(polyccl_comm *comm, pccl_work *work) {
   polyccl_result result = run(comm, work);
-  free_work(work);
+  free(work->transfer);
   return result;
 }
 
@@ -42,7 +37,7 @@ polyccl_result pccl_submit(polyccl_comm *comm, polyccl_stream *stream, pccl_work
   bool collects = pccl_in_group() && !work->collective && stream == NULL;
   polyccl_result result = collects ? pccl_group_add(comm, work) : pccl_refuse_later(stream);
   if (collects || result != POLYCCL_SUCCESS) {
-    free_work(work);
+    free(work->transfer);
     return result;
   }
   return pccl_work_run(comm, work);

@@ -13,8 +13,6 @@ typedef struct pccl_work {
   pccl_transfer *transfer;
   size_t transfers;
   const char *name;
-  /* Memory that the work needs until it has ended, or NULL; the work owns it. */
-  void *stage;
 } pccl_work;
 
 /* Does the work, or collects it in the thread's group. Takes over what *work owns, also when it fails. UNSUPPORTED: a

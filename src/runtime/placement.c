@@ -6,11 +6,12 @@
 #include <polyccl/memory.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "base/vec.h"
 
 /* ---- staging memory ---- */
 
-enum { STAGE_UNIT = 1 << 16 };
+enum { STAGE_UNIT = 1 << 16, LINE_BYTES = 64 };
 
 static void free_stage(pccl_stage *stage) {
   if (stage != NULL) {
@@ -115,8 +116,6 @@ static polyccl_result check_buffers(const request *r, bool inplace) {
   return POLYCCL_SUCCESS;
 }
 
-static size_t align_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 /* A plan that is out of place. `inplace`: the buffers are one, both are wanted, and the plan may not have that. */
 static polyccl_result place_apart(const request *r, bool inplace, pccl_placement *placement) {
   const pccl_loaded *plan = r->p->plan;
@@ -127,12 +126,13 @@ static polyccl_result place_apart(const request *r, bool inplace, pccl_placement
   if (!input && !output) {
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(take_stage(r->pool, (input ? align_bytes(r->in) : 0) + (output ? r->out : 0), &placement->stage));
+  PCCL_TRY(
+      take_stage(r->pool, (input ? pccl_round_up(r->in, LINE_BYTES) : 0) + (output ? r->out : 0), &placement->stage));
   char *memory = placement->stage->memory;
   if (input) {
     placement->before = r->gives ? (pccl_placed_copy){r->send, memory, r->in} : (pccl_placed_copy){0};
     placement->send = memory;
-    memory += align_bytes(r->in);
+    memory += pccl_round_up(r->in, LINE_BYTES);
   }
   placement->recv = output ? memory : placement->recv;
   return POLYCCL_SUCCESS;

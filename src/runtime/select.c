@@ -105,9 +105,7 @@ polyccl_result polyccl_run_plan(polyccl_comm *comm, int id, const void *send, vo
     PCCL_TRY(pccl_agree(&comm->executor.member));
   }
   PCCL_TRY(result);
-  result = run(comm, p, send, recv);
-  pccl_prepared_release(p);
-  return result;
+  return run(comm, p, send, recv);
 }
 
 /* ---- the choice ---- */
@@ -224,7 +222,7 @@ static polyccl_result call(polyccl_comm *comm, polyccl_stream *stream, const voi
   }
   if (p == NULL) {
     PCCL_TRY(choose(comm, &r, &choice->prepared));
-    p = choice->prepared;
+    p = pccl_prepared_keep(choice->prepared);
     claim.plan = p->signature;
     pccl_board_post(comm->executor.member.board, comm->executor.member.rank, comm->executor.member.calls, &claim);
   }

@@ -49,7 +49,6 @@ typedef struct pccl_member {
   uint64_t calls;     /* operations begun */
   uint64_t announced; /* operations with messages by reference */
   pccl_region_cache regions;
-  void *state; /* of a transport other than shm */
 } pccl_member;
 
 /* Joins the communicator of `segment` as `rank`, without waiting for the others. Takes over the reference to

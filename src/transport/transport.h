@@ -86,7 +86,6 @@ typedef struct pccl_end {
   uint32_t depth;
   size_t slot_bytes;
   uint32_t lane; /* exchanges: 1 + the lane that uses this end, 0: none */
-  void *state;   /* the transport's */
 } pccl_end;
 
 /* Names a connection within its communicator. */

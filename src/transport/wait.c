@@ -76,15 +76,6 @@ static void sleep_or_arm(pccl_member *member, pccl_backoff *backoff) {
                    member->oversubscribed ? SLEEP_OVERSUBSCRIBED_US : SLEEP_US);
 }
 
-/* The abort notice, dead peers now and then, and the time-out. */
-static polyccl_result check(pccl_member *member, pccl_backoff *backoff, uint64_t now) {
-  if (now - backoff->checked > check_every_ns) {
-    backoff->checked = now;
-    PCCL_TRY(pccl_look_at_peers(member));
-  }
-  return now - backoff->since > member->timeout_ns ? POLYCCL_ERROR_TIMEOUT : POLYCCL_SUCCESS;
-}
-
 polyccl_result pccl_idle(pccl_member *member, pccl_backoff *backoff) {
   uint32_t spins = member->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
   uint32_t idle = backoff->idle++;
@@ -105,24 +96,13 @@ polyccl_result pccl_idle(pccl_member *member, pccl_backoff *backoff) {
     sched_yield();
     return POLYCCL_SUCCESS;
   }
-  PCCL_TRY(check(member, backoff, now));
-  sleep_or_arm(member, backoff);
+  if (now - backoff->checked > check_every_ns) {
+    backoff->checked = now;
+    PCCL_TRY(pccl_look_at_peers(member));
+  }
+  backoff->timed_out = now - backoff->since > member->timeout_ns;
+  if (!backoff->timed_out) {
+    sleep_or_arm(member, backoff);
+  }
   return POLYCCL_SUCCESS;
-}
-
-polyccl_result pccl_idle_check(pccl_member *member, pccl_backoff *backoff, bool *quiet) {
-  uint32_t spins = member->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
-  uint32_t idle = backoff->idle++;
-  *quiet = idle >= spins;
-  if (idle < spins) {
-    return POLYCCL_SUCCESS;
-  }
-  if (pccl_board_aborted(member->board)) {
-    return pccl_board_error(member->board);
-  }
-  uint64_t now = pccl_now();
-  if (backoff->since == 0) {
-    backoff->since = backoff->checked = now;
-  }
-  return check(member, backoff, now);
 }

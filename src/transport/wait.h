@@ -15,15 +15,11 @@ typedef struct pccl_backoff {
   bool armed;
   uint64_t since;   /* nanoseconds: when it began to yield; 0: not yet */
   uint64_t checked; /* when the peers were last looked at */
+  bool timed_out;   /* nothing has moved for too long: the caller says for whom it waits */
 } pccl_backoff;
 
-/* Called after a fruitless round; may sleep. TIMEOUT without a message yet: there was no progress for too long. Other
- * errors have their message. */
+/* Called after a fruitless round; may sleep. Errors: the abort notice; REMOTE, a peer has died. */
 polyccl_result pccl_idle(pccl_member *member, pccl_backoff *backoff);
-
-/* The same without sleeping and yielding, for callers that drive several members. *quiet: nothing has moved for long
- * enough that the caller may sleep. */
-polyccl_result pccl_idle_check(pccl_member *member, pccl_backoff *backoff, bool *quiet);
 
 /* The peer's process has ended without leaving the communicator. */
 bool pccl_is_dead(pccl_member *member, int rank);

@@ -99,7 +99,6 @@ static polyccl_result send_and_turn(polyccl_comm *comm, copied *c, int id, int32
     raise(SIGKILL);
   }
   result = result == POLYCCL_SUCCESS ? pccl_execution_wait(&x) : result;
-  pccl_prepared_release(prepared);
   return c->turn == UNMAPPED && result != POLYCCL_SUCCESS ? POLYCCL_SUCCESS : result;
 }
 

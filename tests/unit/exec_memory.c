@@ -264,7 +264,6 @@ static polyccl_result stop_in_a_call(polyccl_comm *comm, int id, float *in, floa
       result = complain("after the stop", 1, i, (int32_t)in[i], (int32_t)out[i]);
     }
   }
-  pccl_prepared_release(prepared);
   return result;
 }
 
